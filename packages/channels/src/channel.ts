@@ -35,6 +35,9 @@ export type Task = {
   now: number
 }
 
+/** The part of a task that decides under which class a vendor counts it. */
+export type ClassifiedTask = Pick<Task, 'message' | 'messageClass'>
+
 /** The vendor cannot carry this message; known before a target is counted. */
 export type Unsupported = {
   unsupported: string
@@ -208,7 +211,7 @@ export interface ChannelAdapter<Settings = unknown, Payload = unknown> {
    * Pure. The class under which the vendor counts the message, if its vendor fields can override the class of the task;
    * `limits` apply to this class.
    */
-  classOf?(task: Pick<Task, 'message' | 'messageClass'>, settings: Settings): MessageClass
+  classOf?(task: ClassifiedTask, settings: Settings): MessageClass
   /** Pure. The same for all recipients of a task; the transport adds token and badge. */
   mapPayload(task: Task, settings: Settings): Payload | Unsupported
   /** Pure. The parts of a payload that has one for each kind of device: a text may be cut in one of them only. */

@@ -172,6 +172,8 @@ AgoTIRQ/IACSpmkgAs8uxDD/ee/1p8wgO/gGvwNNBPHaGsIg/udLbogvpw==
     ['a badge', live, activity({ badge: 1 }), false],
     ['widgets', typed('widgets', '.push-type.widgets'), '{"aps":{"content-changed":true}}', true],
     ['widgets without content-changed', typed('widgets', '.push-type.widgets'), '{"aps":{}}', false],
+    ['controls', typed('controls', '.push-type.controls'), '{"aps":{"content-changed":true}}', true],
+    ['controls without content-changed', typed('controls', '.push-type.controls'), '{"aps":{}}', false],
     ['a VoIP push', typed('voip', '.voip'), '{"aps":{},"call":1}', true],
     ['a VoIP push with an alert', typed('voip', '.voip'), alert, false],
     [

@@ -203,8 +203,9 @@ function byClass(attempts: Attempt[], certificate: ReadCertificate): Map<Message
 /** The vendor's fields of the message can select its limit, whatever the class of the task is. */
 function countedClass(task: Attempt['task'], certificate: ReadCertificate): MessageClass {
   const { adapter, settings } = certificate
-  // A withdrawal shows nothing: vendors do not count it among the marketing messages of a device, and it must not be refused as one.
-  if (task.message.recall?.withdraw) return 'service'
+  // Withdrawals and commands show nothing: vendors do not count them among the marketing messages of a device, and they must not be
+  // refused as such.
+  if (task.message.recall?.withdraw || task.message.type === 'cmd') return 'service'
   const ofTask = classOf(task, certificate)
   return adapter.classOf?.({ message: task.message, messageClass: ofTask }, settings) ?? ofTask
 }

@@ -257,6 +257,32 @@ describe('a vendor that drops messages above a number per device and day', () =>
   })
 })
 
+describe('a command', () => {
+  it('neither counts for the day of a device nor is refused for it, as vendors count notifications only', async () => {
+    const recipients = [await addDevice('commanded')]
+    let calls = 0
+    const run = workerWith(
+      async (_payload, _targets, { report }) => {
+        calls++
+        report(0, { kind: 'accepted' })
+      },
+      { perDevicePerDay: 1 },
+    )
+    const command = async () => {
+      const { taskId, job } = await release(recipients, sampleMessage({ type: 'cmd' }))
+      await run(job)
+      return (await counted(taskId)).sent
+    }
+    expect([await command(), await command()]).toEqual([1, 1])
+    await run((await release(recipients)).job)
+    const refused = await release(recipients)
+    await run(refused.job)
+    expect(await counted(refused.taskId)).toEqual({ sent: 0, status: 'f', state: 'settled' })
+    expect(await command()).toBe(1)
+    expect(calls).toBe(4)
+  })
+})
+
 describe('a withdrawal', () => {
   it('has the payload of its own, and neither counts for the day of a device nor is refused for it', async () => {
     const recipients = [await addDevice('withdrawn')]

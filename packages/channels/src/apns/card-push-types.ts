@@ -6,6 +6,7 @@ export const pushTypes = [
   'liveactivity',
   'voip',
   'widgets',
+  'controls',
   'location',
   'pushtotalk',
   'complication',
@@ -18,6 +19,7 @@ export const pushTypeTexts = {
   liveactivity: { en: 'Live Activity', zh: '实时活动' },
   voip: { en: 'incoming call', zh: '来电（VoIP）' },
   widgets: { en: 'updates widgets', zh: '刷新小组件' },
+  controls: { en: 'updates controls', zh: '刷新控件' },
   location: { en: 'asks for the location', zh: '请求位置' },
   pushtotalk: { en: 'push to talk', zh: '按键通话' },
   complication: { en: 'watch complication', zh: '表盘小组件' },
@@ -35,7 +37,7 @@ type Rules = {
   maxBytes: number
   /** APNs takes it with a provider token only, not with a push certificate. */
   tokenOnly?: true
-  /** APNs must not store it. */
+  /** APNs does not store it. */
   online?: true
 }
 
@@ -47,6 +49,8 @@ export const pushTypeRules: Readonly<Record<PushType, Rules>> = {
   liveactivity: { suffix: '.push-type.liveactivity', priorities: [5, 10], maxBytes: 4096, tokenOnly: true },
   voip: { suffix: '.voip', priorities: [10], maxBytes: 5120 },
   widgets: { suffix: '.push-type.widgets', priorities: [5, 10], maxBytes: 4096 },
+  // As in the example of https://developer.apple.com/documentation/widgetkit/updating-controls-locally-and-remotely
+  controls: { suffix: '.push-type.controls', priorities: [10, 5], maxBytes: 4096, online: true },
   location: { suffix: '.location-query', priorities: [10, 5], maxBytes: 4096, tokenOnly: true },
   pushtotalk: { suffix: '.voip-ptt', priorities: [10], maxBytes: 4096, online: true },
   complication: { suffix: '.complication', priorities: [5, 10], maxBytes: 4096 },

@@ -161,8 +161,8 @@ export const card = {
         choiceTexts: pushTypeTexts,
         label: { en: 'Push type', zh: '推送类型（push type）' },
         about: {
-          en: 'Kind of push: `alert` (default), `background` (default for cmd messages), `liveactivity` (default with live_activity), `voip`, `widgets`, `location`, `pushtotalk`, `complication` or `fileprovider`. The topic gets the suffix of the type. The types after liveactivity have tokens of their own: bind such a token to a device of its own.',
-          zh: '推送类型：`alert`（默认）、`background`（cmd 消息的默认值）、`liveactivity`（带 live_activity 时的默认值）、`voip`、`widgets`、`location`、`pushtotalk`、`complication` 或 `fileprovider`。topic 会加上该类型的后缀。liveactivity 之后的类型使用各自的令牌，这种令牌须绑定到单独的设备上。',
+          en: 'Kind of push: `alert` (default), `background` (default for cmd messages), `liveactivity` (default with live_activity), `voip`, `widgets`, `controls`, `location`, `pushtotalk`, `complication` or `fileprovider`. The topic gets the suffix of the type. The types after liveactivity have tokens of their own: bind such a token to a device of its own.',
+          zh: '推送类型：`alert`（默认）、`background`（cmd 消息的默认值）、`liveactivity`（带 live_activity 时的默认值）、`voip`、`widgets`、`controls`、`location`、`pushtotalk`、`complication` 或 `fileprovider`。topic 会加上该类型的后缀。liveactivity 之后的类型使用各自的令牌，这种令牌须绑定到单独的设备上。',
         },
       },
       priority: {

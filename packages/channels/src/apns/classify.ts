@@ -202,6 +202,11 @@ function readBody(text: string): { word?: string; timestamp?: number } {
   return {
     // A single word: a proxy may have written something else here.
     word: typeof reason === 'string' && /^\w{1,64}$/.test(reason) ? reason : undefined,
-    timestamp: typeof timestamp === 'number' ? timestamp : undefined,
+    timestamp: isTime(timestamp) ? timestamp : undefined,
   }
+}
+
+/** Unix ms that a date can have: the database refuses others, and with them the outcomes of the whole batch. */
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && value > 0 && value <= 8.64e15
 }

@@ -176,6 +176,7 @@ const workingSet = 'NSFileProviderWorkingSetContainerItemIdentifier'
 const silentAps: Readonly<Partial<Record<PushType, object>>> = {
   background: { 'content-available': 1 },
   widgets: { 'content-changed': true },
+  controls: { 'content-changed': true },
 }
 
 function expirationOf(task: Task): string {

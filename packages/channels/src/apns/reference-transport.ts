@@ -96,7 +96,8 @@ function writeNotification(payload: ApnsPayload, topic: string, recipient: Recip
   const { aps, ...custom } = read
   const notification = new apn.Notification()
   notification.topic = topicOf(topic, payload.pushType)
-  notification.pushType = payload.pushType
+  // The library sends any type, but its types do not list all.
+  notification.pushType = payload.pushType as Notification['pushType']
   notification.priority = Number(payload.priority)
   notification.expiry = Number(payload.expiration)
   if (payload.collapseId !== undefined) notification.collapseId = payload.collapseId

@@ -107,7 +107,7 @@ export const card = {
   carries: {
     cmd: 'yes',
     big_text: { is: 'no', remark: { en: 'shown if body is blank', zh: '正文为空时显示' } },
-    attachment_url: 'yes',
+    attachment_url: { is: 'yes', remark: { en: 'https addresses', zh: '仅限 https 地址' } },
     badge: {
       is: 'yes',
       remark: { en: 'a number above 0; it cannot add', zh: '只能设为大于 0 的数字，不能累加' },

@@ -1,7 +1,7 @@
 import { type Message, sharedClick } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
 import { alertAps, collapseHeader, cutOrder, type IosTexts, iosTexts } from '../shared/ios-alert.ts'
-import { timeLeft } from '../shared/payload-parts.ts'
+import { httpsPicture, timeLeft } from '../shared/payload-parts.ts'
 import { replaceText } from '../shared/replace-key.ts'
 import { fitTexts } from '../shared/texts.ts'
 import { leavingOutExt } from '../shared/too-large.ts'
@@ -62,7 +62,7 @@ function pushTypeOf({ type, ios }: Message): string {
 function writeIos(task: Task, texts: IosTexts, isAlert: boolean, attached: boolean): IosMessage {
   const { message } = task
   const attachmentUrl = attached ? message.attachmentUrl : undefined
-  const picture = isAlert && message.type === 'image' ? attachmentUrl : undefined
+  const picture = isAlert && attached ? httpsPicture(message) : undefined
   const data = appData(task)
   const click = sharedClick(message)
   if (click.kind === 'url') data.url = click.url

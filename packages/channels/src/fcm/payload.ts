@@ -1,7 +1,7 @@
 import { androidView, type Message } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
 import { parseIntentUri } from '../shared/intent-uri.ts'
-import { timeLeft } from '../shared/payload-parts.ts'
+import { attachmentPlace, httpsPicture, timeLeft } from '../shared/payload-parts.ts'
 import { replaceText } from '../shared/replace-key.ts'
 import { fitTexts } from '../shared/texts.ts'
 import { leavingOutExt } from '../shared/too-large.ts'
@@ -101,6 +101,8 @@ export function notes({ message }: Task): string[] {
         ? 'A tap opens the start page of the app: FCM opens an intent only by its action=, which this one lacks. The app can open data.intent itself.'
         : 'A tap opens the activity whose intent filter has the action= of the intent; FCM ignores its component=.',
     )
+  if (message.type === 'image' && attachmentPlace(message).inData !== undefined)
+    found.push('FCM shows pictures with an https address only; this one is sent in the data.')
   if (message.type !== 'cmd' && clearsBadge(message))
     found.push('FCM cannot clear the badge; the app gets data.badge "0".')
   return found
@@ -159,7 +161,7 @@ function notificationOf(task: Task): AndroidNotification {
     icon: message.fcm.icon,
     color: message.fcm.color,
     channel_id: channelId,
-    image: message.type === 'image' ? message.attachmentUrl : undefined,
+    image: httpsPicture(message),
     click_action: click.kind === 'intent' ? actionOf(click.intent) : undefined,
     tag: replaceText(task),
     // For FCM, 0 means that the launcher counts, so a badge of 0 is sent in the data instead.
@@ -193,7 +195,8 @@ function dataOf(task: Task, texts: Texts): Record<string, string> {
   if (message.type === 'cmd') Object.assign(data, { type: 'cmd' }, visibleOf(texts))
   else if (clearsBadge(message)) data.badge = '0'
   // A picture is in the notification already, and the data counts towards the same limit.
-  if (message.attachmentUrl && message.type !== 'image') data.attachment_url = message.attachmentUrl
+  const { inData } = attachmentPlace(message)
+  if (inData) data.attachment_url = inData
   return data
 }
 

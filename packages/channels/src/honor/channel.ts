@@ -4,7 +4,7 @@ import { checkOpaqueToken } from '../shared/identifiers.ts'
 import { lazyTransport } from '../shared/lazy-transport.ts'
 import { card } from './card.ts'
 import { notes } from './notes.ts'
-import { type HonorPayload, mapPayload } from './payload.ts'
+import { countedClass, type HonorPayload, mapPayload } from './payload.ts'
 import { readCallback } from './receipt.ts'
 import { type HonorSettings, readSettings } from './settings.ts'
 
@@ -12,6 +12,7 @@ export const adapter: ChannelAdapter<HonorSettings, HonorPayload> = {
   ...fromCard(card),
   readSettings,
   notes,
+  classOf: countedClass,
   mapPayload,
   checkToken: checkOpaqueToken,
   open: (settings, deps) =>

@@ -1,5 +1,5 @@
 import { androidView, type Click, type MessageClass, titleAndBody } from '@herald/domain'
-import type { Task, Unsupported } from '../channel.ts'
+import type { ClassifiedTask, Task, Unsupported } from '../channel.ts'
 import { isWebPage, viewIntent } from '../shared/intent-uri.ts'
 import {
   type AttachmentPlace,
@@ -94,8 +94,13 @@ function mapNotification(task: Task, settings: HonorSettings): HonorPayload | Un
 
 type Texts = Readonly<Record<'title' | 'body', string>>
 
-export function importanceIn({ message, messageClass }: Task, { classes }: HonorSettings): string {
+export function importanceIn({ message, messageClass }: ClassifiedTask, { classes }: HonorSettings): string {
   return message.honor.importance ?? classes[messageClass].importance ?? importanceOf[messageClass]
+}
+
+/** The class that Honor counts the message under. */
+export function countedClass(task: ClassifiedTask, settings: HonorSettings): MessageClass {
+  return importanceIn(task, settings) === importanceOf.marketing ? 'marketing' : 'service'
 }
 
 /** Honor refuses pictures in marketing messages. */

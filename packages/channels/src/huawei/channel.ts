@@ -4,6 +4,7 @@ import { checkOpaqueToken } from '../shared/identifiers.ts'
 import { lazyTransport } from '../shared/lazy-transport.ts'
 import { card } from './card.ts'
 import { type HuaweiPayload, mapPayload } from './payload.ts'
+import { countedClass } from './payload-rules.ts'
 import { callbackHeader, readCallback } from './receipt.ts'
 import { type HuaweiSettings, readSettings } from './settings.ts'
 import { notes, warnings } from './warnings.ts'
@@ -14,6 +15,7 @@ export const adapter: ChannelAdapter<HuaweiSettings, HuaweiPayload> = {
   readSettings,
   warnings,
   notes,
+  classOf: countedClass,
   mapPayload,
   versionsOf: ({ v2, v3 }) => (v3 ? [v2, v3] : [v2]),
   withdrawal,

@@ -1,5 +1,5 @@
-import type { Message } from '@herald/domain'
-import type { Task, Unsupported } from '../channel.ts'
+import type { Message, MessageClass } from '@herald/domain'
+import type { ClassifiedTask, Unsupported } from '../channel.ts'
 import type { HuaweiSettings } from './settings.ts'
 
 /** Maximum bytes of a request without its tokens, in all versions. */
@@ -12,6 +12,10 @@ export const tooLarge: Unsupported = {
   unsupported: `the message exceeds Huawei's limit of ${maxBytes} bytes`,
   tooLarge: true,
 }
+
+/** Push types of v3: voice broadcast and call. */
+export const voice = 2
+export const call = 10
 
 /** The name of a sound without its folder; undefined for the default sound. */
 export function soundName(sound: string | undefined): string | undefined {
@@ -31,8 +35,24 @@ export function urgencyOf({ huawei, urgent }: Message): 'NORMAL' | 'HIGH' | unde
 
 /** The category under which Huawei delivers the message. Undefined: Huawei treats it as marketing. */
 export function categoryOf(
-  { message, messageClass }: Pick<Task, 'message' | 'messageClass'>,
+  { message, messageClass }: ClassifiedTask,
   { classes }: HuaweiSettings,
 ): string | undefined {
   return message.huawei.category ?? classes[messageClass].category
+}
+
+/** The category of messages that Huawei limits per device and day; in v3 also that of messages without one. */
+export const marketingCategory = 'MARKETING'
+
+/**
+ * The class that Huawei counts the message under. Voice broadcasts and calls are not marketing, but have no category of the caller's.
+ * Huawei extends its list of categories, so any other word is taken for one of the service class. Without a category the caller's word
+ * is taken, although Huawei may treat a service message as marketing then: the warnings of the certificate say so.
+ */
+export function countedClass(task: ClassifiedTask, settings: HuaweiSettings): MessageClass {
+  const { harmonyPushType } = task.message.huawei
+  if (harmonyPushType === voice || harmonyPushType === call) return 'service'
+  const category = categoryOf(task, settings)
+  if (category === undefined) return task.messageClass
+  return category === marketingCategory ? 'marketing' : 'service'
 }

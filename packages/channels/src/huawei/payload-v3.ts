@@ -13,13 +13,16 @@ import { replaceNumber } from '../shared/replace-key.ts'
 import { fitTexts } from '../shared/texts.ts'
 import { leavingOutExt } from '../shared/too-large.ts'
 import {
+  call,
   categoryOf,
   foregroundShow,
+  marketingCategory,
   maxBytes,
   noText,
   soundName,
   tooLarge,
   ttlBounds,
+  voice,
 } from './payload-rules.ts'
 import type { HuaweiSettings } from './settings.ts'
 
@@ -53,8 +56,6 @@ type V3Click =
   | { actionType: 0; data: object }
   | { actionType: 1; action?: string; uri?: string; data: object }
 
-const voice = 2
-const call = 10
 /** The only category of voice broadcasts, and only theirs. */
 const voiceCategory = 'PLAY_VOICE'
 /** Huawei keeps a call for 30 to 60 seconds. */
@@ -137,7 +138,7 @@ function mapAlert(
         payload: {
           notification: {
             // Required in v3; without an approved category Huawei treats every message as marketing.
-            category: spoken?.category ?? categoryOf(task, settings) ?? 'MARKETING',
+            category: spoken?.category ?? categoryOf(task, settings) ?? marketingCategory,
             ...texts,
             image,
             sound: soundName(sound),

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { CallbackRequest, CallbackResponse, CallbackResult, Receipt } from '../channel.ts'
-import { parseObject } from '../shared/http.ts'
+import { parseObject, readInteger } from '../shared/http.ts'
 import { readTaskId } from '../shared/identifiers.ts'
 import { reason } from '../shared/reason.ts'
 import type { HuaweiSettings } from './settings.ts'
@@ -84,8 +84,8 @@ function readStatus(item: unknown): Receipt | undefined {
   const { token, biTag, status, subStatus, deliveryStatus } = item as Record<string, unknown>
   // Other senders of the same app have other tags, or none.
   const taskId = readTaskId(biTag)
-  const result = Number(status ?? (deliveryStatus as { result?: unknown } | null | undefined)?.result)
-  if (typeof token !== 'string' || !token || !taskId || !Number.isInteger(result)) return undefined
+  const result = readInteger(status ?? (deliveryStatus as { result?: unknown } | null | undefined)?.result)
+  if (typeof token !== 'string' || !token || !taskId || result === undefined) return undefined
   if (result === 0) return { taskId, token, event: 'received' }
   if (pending.has(result)) return undefined
   const detail = /^\w{1,16}$/.test(String(subStatus ?? '')) ? String(subStatus) : undefined

@@ -1,7 +1,7 @@
 import { androidView } from '@herald/domain'
 import type { Task } from '../channel.ts'
 import { attachmentPlace } from '../shared/payload-parts.ts'
-import { categoryOf, soundName, urgencyOf } from './payload-rules.ts'
+import { call, categoryOf, soundName, urgencyOf, voice } from './payload-rules.ts'
 import { harmonyClick } from './payload-v3.ts'
 import type { HuaweiSettings } from './settings.ts'
 
@@ -69,7 +69,7 @@ export function notes(task: Task, settings: HuaweiSettings): string[] {
       'huawei.harmony_push_type is for HarmonyOS 5 and later, which needs a service account in the certificate.',
     ],
     [
-      message.huawei.harmonyPushType === 2 || message.huawei.harmonyPushType === 10,
+      message.huawei.harmonyPushType === voice || message.huawei.harmonyPushType === call,
       'Voice broadcasts and calls need a permission from Huawei; without it HarmonyOS 5 gets an alert, if the message has texts.',
     ],
     [

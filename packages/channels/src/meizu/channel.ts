@@ -4,7 +4,7 @@ import { holdRefusals } from '../shared/hold-refusals.ts'
 import { lazyTransport } from '../shared/lazy-transport.ts'
 import { card } from './card.ts'
 import { notes } from './notes.ts'
-import { type MeizuPayload, mapPayload, quotaClass } from './payload.ts'
+import { countedClass, type MeizuPayload, mapPayload, quotaClass } from './payload.ts'
 import { readCallback } from './receipt.ts'
 import { type MeizuSettings, readSettings } from './settings.ts'
 import { checkToken } from './token.ts'
@@ -13,6 +13,7 @@ export const adapter: ChannelAdapter<MeizuSettings, MeizuPayload> = {
   ...fromCard(card),
   readSettings,
   notes,
+  classOf: countedClass,
   mapPayload,
   checkToken,
   open: (settings, deps) =>

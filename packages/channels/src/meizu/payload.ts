@@ -1,5 +1,5 @@
-import { androidView, type Click, titleAndBody } from '@herald/domain'
-import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
+import { androidView, type Click, type MessageClass, titleAndBody } from '@herald/domain'
+import { type ClassifiedTask, isUnsupported, type Task, type Unsupported } from '../channel.ts'
 import { fittingData, passThroughData, timeLeft } from '../shared/payload-parts.ts'
 import { replaceWord } from '../shared/replace-key.ts'
 import { shanghaiDateTime } from '../shared/shanghai-time.ts'
@@ -99,7 +99,7 @@ function passThrough(task: Task, settings: MeizuSettings): MeizuPayload | Unsupp
 }
 
 /** 0 public, limited per device and day; 1 private, for messages that concern one person. */
-function noticeMsgType({ message, messageClass }: Task, settings: MeizuSettings): number {
+function noticeMsgType({ message, messageClass }: ClassifiedTask, settings: MeizuSettings): number {
   const { noticeMsgType, channelId } = message.flyme
   const named = channelId === '0' || channelId === '1' ? Number(channelId) : undefined
   return (
@@ -108,6 +108,11 @@ function noticeMsgType({ message, messageClass }: Task, settings: MeizuSettings)
     settings.classes[messageClass].noticeMsgType ??
     (messageClass === 'service' ? 1 : 0)
   )
+}
+
+/** The class that Meizu counts the message under. */
+export function countedClass(task: ClassifiedTask, settings: MeizuSettings): MessageClass {
+  return noticeMsgType(task, settings) === 0 ? 'marketing' : 'service'
 }
 
 function expanded(bigText: string | undefined): Part {

@@ -5,7 +5,7 @@ import { lazyTransport } from '../shared/lazy-transport.ts'
 import { card } from './card.ts'
 import { classCodes } from './classify.ts'
 import { notes, warnings } from './notes.ts'
-import { mapPayload, type OppoPayload, quotaScope } from './payload.ts'
+import { countedClass, mapPayload, type OppoPayload, quotaScope } from './payload.ts'
 import { readCallback } from './receipt.ts'
 import { type OppoSettings, readSettings } from './settings.ts'
 import { checkToken, regionOf } from './token.ts'
@@ -13,6 +13,7 @@ import { checkToken, regionOf } from './token.ts'
 export const adapter: ChannelAdapter<OppoSettings, OppoPayload> = {
   ...fromCard(card),
   readSettings,
+  classOf: countedClass,
   mapPayload,
   checkToken,
   regionOf,

@@ -2,6 +2,7 @@ import { androidView } from '@herald/domain'
 import { isUnsupported, type Task } from '../channel.ts'
 import { leavingOutExt } from '../shared/too-large.ts'
 import { clickOf } from './click.ts'
+import { categoryOf } from './payload.ts'
 import type { OppoSettings } from './settings.ts'
 
 export function warnings({ classes }: OppoSettings): string[] {
@@ -41,7 +42,7 @@ export function notes(task: Task, settings: OppoSettings): string[] {
   if (message.badgeNamed && message.badge.kind === 'add' && message.badge.count > 1)
     found.push('OPPO can add only 1 to a badge.')
   found.push(...urlNotes(task))
-  if (!(message.oppo.category ?? settings.classes[messageClass].category))
+  if (!categoryOf(task, settings))
     found.push(
       `The message has no category (message.oppo.category or extra.classes.${messageClass}.category), which OPPO demands of newer applications.`,
     )

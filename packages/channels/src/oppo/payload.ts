@@ -1,5 +1,5 @@
 import { androidView, type MessageClass, parseVerbatim, titleAndBody } from '@herald/domain'
-import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
+import { type ClassifiedTask, isUnsupported, type Task, type Unsupported } from '../channel.ts'
 import { asStrings, clampBadge, timeLeft, withoutUndefined } from '../shared/payload-parts.ts'
 import { replaceNumber } from '../shared/replace-key.ts'
 import { cutCodePoints, cutText } from '../shared/texts.ts'
@@ -110,11 +110,42 @@ function lifetime(task: Task): Pick<OppoNotification, 'off_line' | 'off_line_ttl
   return seconds === 0 ? { off_line: false } : { off_line: true, off_line_ttl: seconds }
 }
 
+/** The category under which OPPO delivers the message. */
+export function categoryOf(
+  { message, messageClass }: ClassifiedTask,
+  { classes }: OppoSettings,
+): string | undefined {
+  return message.oppo.category ?? classes[messageClass].category
+}
+
+/**
+ * Categories and the class that OPPO counts them under. OPPO extends the list, and without a category the console's class of the
+ * notification channel decides, which only OPPO knows: the class of the task counts then.
+ */
+const classOfCategory: Readonly<Record<string, MessageClass>> = {
+  IM: 'service',
+  ACCOUNT: 'service',
+  DEVICE_REMINDER: 'service',
+  ORDER: 'service',
+  TODO: 'service',
+  SUBSCRIPTION: 'service',
+  NEWS: 'marketing',
+  CONTENT: 'marketing',
+  MARKETING: 'marketing',
+  SOCIAL: 'marketing',
+}
+
+/** The class that OPPO counts the message under. */
+export function countedClass(task: ClassifiedTask, settings: OppoSettings): MessageClass {
+  const category = categoryOf(task, settings) ?? ''
+  return Object.hasOwn(classOfCategory, category) ? classOfCategory[category]! : task.messageClass
+}
+
 /** The class fields of the message, otherwise those of the certificate for the class. */
-function classFields({ message, messageClass }: Task, settings: OppoSettings): Partial<OppoNotification> {
-  const own = message.oppo
-  const forClass = settings.classes[messageClass]
-  const category = own.category ?? forClass.category
+function classFields(task: Task, settings: OppoSettings): Partial<OppoNotification> {
+  const own = task.message.oppo
+  const forClass = settings.classes[task.messageClass]
+  const category = categoryOf(task, settings)
   // A level belongs to a category, so the certificate's level does not apply to the message's own category.
   const level = own.notifyLevel ?? (own.category === undefined ? forClass.notifyLevel : undefined)
   const templateId = own.privateMsgTemplateId ?? forClass.privateMsgTemplateId

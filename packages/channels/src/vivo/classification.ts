@@ -1,5 +1,5 @@
 import type { Message, MessageClass } from '@herald/domain'
-import type { Task } from '../channel.ts'
+import type { ClassifiedTask } from '../channel.ts'
 import { classificationOf, type VivoClass, type VivoSettings } from './settings.ts'
 
 /**
@@ -18,8 +18,6 @@ export const categories: Readonly<Record<string, 0 | 1>> = {
   MARKETING: 0,
   SOCIAL: 0,
 }
-
-type ClassifiedTask = Pick<Task, 'message' | 'messageClass'>
 
 /**
  * The classification and category of the message, otherwise those of the certificate for the class. vivo refuses values that

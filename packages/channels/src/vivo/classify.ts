@@ -111,7 +111,7 @@ export function readReply(http: HttpReply, nowMs: number): VivoReply | Outcome {
     desc: typeof body.desc === 'string' ? body.desc : '',
     taskId: readId(body.taskId),
     authToken: typeof body.authToken === 'string' && body.authToken ? body.authToken : undefined,
-    invalid: readInvalid(body.invalidUser ?? body.invalidUsers),
+    invalid: readInvalid([body.invalidUser, body.invalidUsers].flat()),
   }
 }
 
@@ -154,9 +154,12 @@ const statusTexts: Readonly<Record<number, string>> = {
   4: 'not among the test devices of the vivo console',
 }
 
+/** The only code of a single send that comes with the status of the token. */
+const invalidToken = 10302
+
 export function classifySingle(reply: VivoReply, nowMs: number): Outcome {
   if (reply.result === 0) return accepted
-  const [status] = reply.invalid.values()
+  const [status] = reply.result === invalidToken ? reply.invalid.values() : []
   return status === undefined ? outcomeOfResult(reply, nowMs) : outcomeOfInvalid(status)
 }
 
@@ -179,12 +182,15 @@ function readBody(text: string): Record<string, unknown> | undefined {
   return body && /"userid"\s*:\s*\d/.test(text) ? (parseVerbatim(text) as typeof body) : body
 }
 
-function readInvalid(value: unknown): ReadonlyMap<string, number> {
+/** A token that is listed without a readable status has status 0: it was not accepted, and is not said to be dead. */
+function readInvalid(items: readonly unknown[]): ReadonlyMap<string, number> {
   const invalid = new Map<string, number>()
-  for (const item of Array.isArray(value) ? value : [value]) {
+  for (const item of items) {
     if (typeof item !== 'object' || item === null) continue
     const { userid, status } = item as { userid?: unknown; status?: unknown }
-    invalid.set(readId(userid) ?? '', readInteger(status) ?? 0)
+    const token = readId(userid)
+    const read = readInteger(status)
+    if (token !== undefined || read !== undefined) invalid.set(token ?? '', read ?? 0)
   }
   return invalid
 }

@@ -5,7 +5,14 @@ import { lazyTransport } from '../shared/lazy-transport.ts'
 import { card } from './card.ts'
 import { channelCodes, forbiddenCode } from './classify.ts'
 import { notes, warnings } from './notes.ts'
-import { channelScope, isPassThrough, mapPayload, withdrawal, type XiaomiPayload } from './payload.ts'
+import {
+  channelScope,
+  countedClass,
+  isPassThrough,
+  mapPayload,
+  withdrawal,
+  type XiaomiPayload,
+} from './payload.ts'
 import { readCallback } from './receipt.ts'
 import { readSettings, type XiaomiSettings } from './settings.ts'
 import { checkToken } from './token.ts'
@@ -13,6 +20,7 @@ import { checkToken } from './token.ts'
 export const adapter: ChannelAdapter<XiaomiSettings, XiaomiPayload> = {
   ...fromCard(card),
   readSettings,
+  classOf: countedClass,
   mapPayload,
   withdrawal,
   checkToken,

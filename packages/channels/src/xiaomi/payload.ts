@@ -1,5 +1,5 @@
-import { androidView, type Click, parseVerbatim, titleAndBody } from '@herald/domain'
-import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
+import { androidView, type Click, type MessageClass, parseVerbatim, titleAndBody } from '@herald/domain'
+import { type ClassifiedTask, isUnsupported, type Task, type Unsupported } from '../channel.ts'
 import { isWebPage, viewIntent } from '../shared/intent-uri.ts'
 import { asStrings, fittingData, passThroughData, timeLeft } from '../shared/payload-parts.ts'
 import { replaceNumber } from '../shared/replace-key.ts'
@@ -151,7 +151,21 @@ function isPrivate(channel: Record<string, string>, settings: XiaomiSettings): b
   return id !== undefined && ('extra.template_id' in channel || id === settings.classes.service.channelId)
 }
 
-function channelOf({ message, messageClass }: Task, settings: XiaomiSettings): Record<string, string> {
+/**
+ * The class that Xiaomi counts the message under: only messages of private channels are unlimited. Of a channel that the certificate names
+ * for neither class only Xiaomi knows the kind, so the class of the task counts then.
+ */
+export function countedClass(task: ClassifiedTask, settings: XiaomiSettings): MessageClass {
+  const channel = channelOf(task, settings)
+  if (isPrivate(channel, settings)) return 'service'
+  const id = channel['extra.channel_id']
+  return id !== undefined && id === settings.classes.marketing.channelId ? 'marketing' : task.messageClass
+}
+
+function channelOf(
+  { message, messageClass }: ClassifiedTask,
+  settings: XiaomiSettings,
+): Record<string, string> {
   const own = message.xiaomi
   const forClass = settings.classes[messageClass]
   const channelId = own.channelId ?? forClass.channelId ?? settings.channelId

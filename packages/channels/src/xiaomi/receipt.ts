@@ -13,6 +13,12 @@ const events: Readonly<Record<number, Pick<Receipt, 'event' | 'reason'>>> = {
   128: { event: 'dropped', reason: reason('xiaomi', 128, 'daily quota exceeded') },
 }
 
+/** A token that Xiaomi has replaced by another one. */
+const replaced: Pick<Receipt, 'event' | 'reason'> = {
+  event: 'dropped',
+  reason: reason('xiaomi', 'replaceTarget', 'target replaced by another one'),
+}
+
 /** Xiaomi ignores the body of our response. */
 const received: CallbackResponse = { status: 200, contentType: 'text/plain', body: '' }
 const refused: CallbackResponse = { status: 400, contentType: 'text/plain', body: '' }
@@ -31,7 +37,7 @@ export function readCallback(request: CallbackRequest): CallbackResult {
 
 function readItem(item: unknown): Receipt[] {
   if (typeof item !== 'object' || item === null) return []
-  const { type, targets, param } = item as Record<string, unknown>
+  const { type, targets, param, replaceTarget } = item as Record<string, unknown>
   const event = events[Number(type)]
   const taskId = readTaskId(param)
   if (!event || taskId === undefined || typeof targets !== 'string') return []
@@ -39,5 +45,13 @@ function readItem(item: unknown): Receipt[] {
     .split(',')
     .map((token) => token.trim())
     .filter(Boolean)
-    .map((token) => ({ taskId, token, ...event }))
+    .map((token) => {
+      const isReplaced = event.event === 'gone' && hasSuccessor(token, replaceTarget)
+      return { taskId, token, ...(isReplaced ? replaced : event) }
+    })
+}
+
+/** `replaceTarget` maps invalid tokens to their successors. The device is not lost, so its binding stays until the app binds the new token. */
+function hasSuccessor(token: string, replaceTarget: unknown): boolean {
+  return typeof replaceTarget === 'object' && replaceTarget !== null && Object.hasOwn(replaceTarget, token)
 }

@@ -125,6 +125,17 @@ describe('a reply of APNs', () => {
     expect(classify(answer(410, 'Unregistered')).outcome).not.toHaveProperty('since')
   })
 
+  it.each(['0', '-1', '8.64000001e15', '1e308', '1e999', 'null', '"1721990000123"'])(
+    'does not report the time %s, which no date has',
+    (timestamp) => {
+      const body = `{"reason":"Unregistered","timestamp":${timestamp}}`
+      expect(classify({ status: 410, body }).outcome).toEqual({
+        kind: 'gone',
+        reason: { code: 'apns.Unregistered', text: '410 Unregistered' },
+      })
+    },
+  )
+
   it('contains the wait from the reply, but never less than Apple’s minimum', () => {
     const waitOf = (status: number, reason: string, retryAfter?: number) =>
       classify({ ...answer(status, reason), retryAfter }).outcome

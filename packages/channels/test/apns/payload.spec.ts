@@ -256,6 +256,7 @@ describe('push types', () => {
     ['background', '5', '5', { aps: { 'content-available': 1 }, ...custom, ...texts }],
     ['voip', '10', '10', { aps: {}, ...custom, ...texts }],
     ['widgets', '5', '10', { aps: { 'content-changed': true }, ...custom, ...texts }],
+    ['controls', '10', '10', { aps: { 'content-changed': true }, ...custom, ...texts }],
     ['location', '10', '10', { aps: {}, ...custom, ...texts }],
     ['pushtotalk', '10', '10', { aps: {}, ...custom, ...texts }],
     ['complication', '5', '10', { aps: {}, ...custom, ...texts }],
@@ -296,8 +297,9 @@ describe('push types', () => {
     expect(mapPayload(sampleTask({}), { auth })).not.toHaveProperty('unsupported')
   })
 
-  it('push to talk is never stored', () => {
-    expect(payloadOf({ ios: { pushType: 'pushtotalk' } }).expiration).toBe('0')
+  it('push to talk and updates of controls are never stored', () => {
+    for (const pushType of ['pushtotalk', 'controls'] as const)
+      expect(payloadOf({ ios: { pushType } }).expiration).toBe('0')
   })
 })
 

@@ -70,7 +70,7 @@ const messages = {
   }),
   'the end of a Live Activity': activity({ event: 'end', dismissal_date: 1_790_007_200 }),
   ...Object.fromEntries(
-    (['voip', 'widgets', 'location', 'pushtotalk', 'complication', 'fileprovider'] as const).map(
+    (['voip', 'widgets', 'controls', 'location', 'pushtotalk', 'complication', 'fileprovider'] as const).map(
       (pushType) => [
         `a push of the type ${pushType}`,
         sampleMessage({ ext: '{"domain":"documents"}', ios: { pushType } }),

@@ -68,6 +68,15 @@ const golden: [name: string, message: Partial<Message>, expected: object][] = [
     },
   ],
   [
+    'image with an address that is not https: the app gets it in its data',
+    { ...plain, type: 'image', attachmentUrl: 'http://cdn.example.com/a.jpg' },
+    {
+      notification: plain,
+      data: { task_id, attachment_url: 'http://cdn.example.com/a.jpg' },
+      android: { ...high, notification: { tag } },
+    },
+  ],
+  [
     'image without any text shows under the application’s name',
     { ...noTexts, type: 'image', attachmentUrl: 'https://cdn.example.com/a.jpg' },
     {
@@ -346,6 +355,13 @@ describe('an iPhone with a token of FCM', () => {
     })
   })
 
+  it('gets the address of a picture in its data if it is not https', () => {
+    const attachmentUrl = 'http://cdn.example.com/a.jpg'
+    const { apns, data } = iosOf({ ...plain, type: 'image', attachmentUrl })
+    expect(apns).not.toHaveProperty('fcm_options')
+    expect(data).toEqual({ task_id, attachment_url: attachmentUrl })
+  })
+
   it('has its texts cut to the size that Apple allows, the picture first', () => {
     const attachmentUrl = `https://cdn.example.com/${'x'.repeat(1500)}`
     const { apns, data } = iosOf({ ...plain, type: 'image', attachmentUrl, body: 'b'.repeat(5000) })
@@ -410,6 +426,11 @@ describe('what FCM cannot carry', () => {
     const message = { ...plain, badge: { kind: 'set', count: 0 } } as const
     expect(notes(sampleTask(message))).toEqual([expect.stringContaining('badge')])
     expect(notes(sampleTask(plain))).toEqual([])
+    const picture = { ...plain, type: 'image', attachmentUrl: 'https://cdn.example.com/a.jpg' } as const
+    expect(notes(sampleTask(picture))).toEqual([])
+    expect(notes(sampleTask({ ...picture, attachmentUrl: 'http://cdn.example.com/a.jpg' }))).toEqual([
+      'FCM shows pictures with an https address only; this one is sent in the data.',
+    ])
     expect(notes(sampleTask({ ...plain, ios: { pushType: 'voip' } }))).toEqual([
       'FCM sends no pushes of the type voip to iPhones.',
     ])

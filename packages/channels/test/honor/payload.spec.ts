@@ -1,5 +1,7 @@
+import type { Message } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
-import { isUnsupported } from '../../src/channel.ts'
+import { isUnsupported, type Task } from '../../src/channel.ts'
+import { adapter as honor } from '../../src/honor/channel.ts'
 import { notes } from '../../src/honor/notes.ts'
 import { type HonorNotification, type HonorPayload, mapPayload } from '../../src/honor/payload.ts'
 import { readSettings } from '../../src/honor/settings.ts'
@@ -278,5 +280,20 @@ describe('honor notes', () => {
     expect(notesOf(picture)).toEqual([])
     expect(notesOf({ android: { sound: 'default' } })).toEqual([])
     expect(notesOf({ type: 'cmd', android: { sound: 'ring' } })).toEqual([])
+  })
+})
+
+describe('a message for Honor', () => {
+  const swapped = { classes: { service: { importance: 'LOW' }, marketing: { importance: 'NORMAL' } } }
+  const cases: [own: Message['honor'], messageClass: Task['messageClass'], extra: Extra, as: string][] = [
+    [{}, 'service', {}, 'service'],
+    [{}, 'marketing', {}, 'marketing'],
+    [{ importance: 'NORMAL' }, 'marketing', {}, 'service'],
+    [{ importance: 'LOW' }, 'service', {}, 'marketing'],
+    [{}, 'service', swapped, 'marketing'],
+    [{}, 'marketing', swapped, 'service'],
+  ]
+  it.each(cases)('%j of a %s task with %j counts as %s', (own, messageClass, extra, as) => {
+    expect(honor.classOf?.(sampleTask({ honor: own }, { messageClass }), settingsOf(extra))).toBe(as)
   })
 })

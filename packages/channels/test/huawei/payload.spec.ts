@@ -1,5 +1,7 @@
+import type { Message } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
-import { isUnsupported } from '../../src/channel.ts'
+import { isUnsupported, type Task } from '../../src/channel.ts'
+import { adapter as huawei } from '../../src/huawei/channel.ts'
 import { mapPayload } from '../../src/huawei/payload.ts'
 import type { V2Android, V2Body, V2Notification } from '../../src/huawei/payload-v2.ts'
 import { readSettings } from '../../src/huawei/settings.ts'
@@ -408,5 +410,24 @@ describe('huawei notes', () => {
     expect(notesOf({ huawei: { clickAction: 'intent', intent, sound: 'ring' } }, {}, complete)).toEqual([])
     expect(notesOf({ android: { sound: 'ring.mp3' } }, {}, complete, account.json)).toEqual([])
     expect(notesOf({ url: 'shop://order/1' }, {}, complete, account.json)).toEqual([])
+  })
+})
+
+describe('a message for Huawei', () => {
+  const categories = { classes: { service: { category: 'EXPRESS' }, marketing: { category: 'MARKETING' } } }
+  const cases: [own: Message['huawei'], messageClass: Task['messageClass'], extra: Extra, as: string][] = [
+    [{}, 'service', categories, 'service'],
+    [{}, 'marketing', categories, 'marketing'],
+    [{ category: 'IM' }, 'marketing', categories, 'service'],
+    [{ category: 'MARKETING' }, 'service', categories, 'marketing'],
+    [{ category: 'NEW_ONE' }, 'marketing', {}, 'service'],
+    [{}, 'service', {}, 'service'],
+    [{}, 'marketing', {}, 'marketing'],
+    [{ importance: 'NORMAL' }, 'marketing', {}, 'marketing'],
+    [{ harmonyPushType: 2 }, 'service', {}, 'service'],
+    [{ harmonyPushType: 10 }, 'marketing', {}, 'service'],
+  ]
+  it.each(cases)('%j of a %s task with %j counts as %s', (own, messageClass, extra, as) => {
+    expect(huawei.classOf?.(sampleTask({ huawei: own }, { messageClass }), settingsOf(extra))).toBe(as)
   })
 })

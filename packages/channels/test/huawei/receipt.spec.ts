@@ -110,6 +110,11 @@ describe('huawei receipts', () => {
     expect(reading.ok && reading.receipts).toEqual([{ taskId: 7001, token: 'IQAAAACy0A', event: 'received' }])
   })
 
+  it.each([null, '', ' ', [], true, 1.5])('does not count the status %j', (status) => {
+    const v2 = { token: 'IQAAAACy0A', biTag: '7001', deliveryStatus: { result: status } }
+    expect(read({ statuses: [entry({ status }), v2] })).toMatchObject({ ok: true, receipts: [] })
+  })
+
   it.each(['', 'x', '[]', '{}', '{"statuses":{}}'])('refuses the body %j', (body) => {
     expect(read(body)).toMatchObject({ ok: false, response: { status: 400 } })
   })

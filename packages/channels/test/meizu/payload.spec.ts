@@ -356,3 +356,20 @@ describe('an intent', () => {
     expect(JSON.stringify(read?.extras)).toBe('{"id":9007199254740993,"x":1.50,"bad":"0x1f","odd":"%"}')
   })
 })
+
+describe('a message for Meizu', () => {
+  const swapped = { classes: { service: { notice_msg_type: 0 }, marketing: { notice_msg_type: 1 } } }
+  const cases: [own: Message['flyme'], messageClass: Task['messageClass'], extra: Extra, as: string][] = [
+    [{}, 'service', {}, 'service'],
+    [{}, 'marketing', {}, 'marketing'],
+    [{ noticeMsgType: 1 }, 'marketing', {}, 'service'],
+    [{ noticeMsgType: 0 }, 'service', {}, 'marketing'],
+    [{ channelId: '1' }, 'marketing', {}, 'service'],
+    [{}, 'service', swapped, 'marketing'],
+    [{}, 'marketing', swapped, 'service'],
+  ]
+  it.each(cases)('%j of a %s task with %j counts as %s', (own, messageClass, extra, as) => {
+    const settings = meizu.readSettings(meizuCertificate({ extra }))
+    expect(meizu.classOf?.(sampleTask({ flyme: own }, { messageClass }), settings)).toBe(as)
+  })
+})

@@ -1,6 +1,7 @@
 import type { Message } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task } from '../../src/channel.ts'
+import { adapter as oppo } from '../../src/oppo/channel.ts'
 import type { OppoNotification } from '../../src/oppo/notification.ts'
 import { type AddOn, mapPayload, type OppoPayload, withoutAddOn } from '../../src/oppo/payload.ts'
 import { openWriter, splitBySize } from '../../src/oppo/request.ts'
@@ -458,5 +459,25 @@ describe('oppo request', () => {
   it('splits by size', () => {
     expect(splitBySize([4, 4, 4, 11, 1, 9], 10)).toEqual([[0, 1], [2], [3], [4, 5]])
     expect(splitBySize([], 10)).toEqual([])
+  })
+})
+
+describe('a message for OPPO', () => {
+  const categories = { classes: { service: { category: 'ORDER' }, marketing: { category: 'NEWS' } } }
+  const swapped = { classes: { service: { category: 'SOCIAL' }, marketing: { category: 'IM' } } }
+  const cases: [own: Message['oppo'], messageClass: Task['messageClass'], extra: object, as: string][] = [
+    [{}, 'service', {}, 'service'],
+    [{}, 'marketing', {}, 'marketing'],
+    [{}, 'service', categories, 'service'],
+    [{}, 'marketing', categories, 'marketing'],
+    [{ category: 'IM' }, 'marketing', categories, 'service'],
+    [{ category: 'MARKETING' }, 'service', {}, 'marketing'],
+    [{}, 'service', swapped, 'marketing'],
+    [{}, 'marketing', swapped, 'service'],
+    [{ category: 'NEW_ONE' }, 'marketing', categories, 'marketing'],
+    [{ category: 'constructor' }, 'service', categories, 'service'],
+  ]
+  it.each(cases)('%j of a %s task with %j counts as %s', (own, messageClass, extra, as) => {
+    expect(oppo.classOf?.(sampleTask({ oppo: own }, { messageClass }), settingsOf({ ...extra }))).toBe(as)
   })
 })

@@ -107,7 +107,11 @@ describe('the reply to a single send', () => {
     [`{"result":10302,"desc":"regId不合法","invalidUser":{"status":4,"userid":"${a}"}}`, 'rejected'],
     ['{"result":10302,"desc":"regId不合法"}', 'gone'],
     ['{"result":10302,"desc":"regId不合法","invalidUser":null}', 'gone'],
+    ['{"result":10302,"desc":"regId不合法","invalidUser":{}}', 'gone'],
+    [`{"result":10302,"invalidUser":{},"invalidUsers":[{"status":3,"userid":"${a}"}]}`, 'rejected'],
     ['{"result":10072,"desc":"推送速度过快"}', 'throttled'],
+    ['{"result":10072,"invalidUser":{}}', 'throttled'],
+    [`{"result":10072,"invalidUser":{"status":1,"userid":"${a}"}}`, 'throttled'],
   ]
   it.each(cases)('%s is %s', (text, kind) => {
     expect(classifySingle(reply(text), now).kind).toBe(kind)
@@ -127,6 +131,16 @@ describe('the reply to a list send', () => {
     expect(
       kinds(`{"result":0,"invalidUsers":[{"status":2,"userid":"${c}"},{"status":3,"userid":"${a}"}]}`),
     ).toEqual(['rejected', 'accepted', 'gone'])
+  })
+
+  it('reads both lists of invalid tokens', () => {
+    const both = `"invalidUser":{},"invalidUsers":[{"status":2,"userid":"${c}"}]`
+    expect(kinds(`{"result":0,${both}}`)).toEqual(['accepted', 'accepted', 'gone'])
+    expect(kinds(`{"result":0,"invalidUsers":[{"userid":"${b}"}]}`)).toEqual([
+      'accepted',
+      'rejected',
+      'accepted',
+    ])
   })
 
   it('reads a number of 23 digits without loss', () => {

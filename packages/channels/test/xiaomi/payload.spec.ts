@@ -1,6 +1,7 @@
 import type { Message } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task } from '../../src/channel.ts'
+import { adapter as xiaomi } from '../../src/xiaomi/channel.ts'
 import { mapPayload, withdrawal, withoutReceipts, type XiaomiPayload } from '../../src/xiaomi/payload.ts'
 import { readSettings } from '../../src/xiaomi/settings.ts'
 import { sampleCertificate, sampleNow, sampleTask } from '../samples.ts'
@@ -354,3 +355,24 @@ describe('xiaomi payload', () => {
 function withoutUndefined(fields: Record<string, string | undefined>) {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }
+
+describe('a message for Xiaomi', () => {
+  const channels = { classes: { service: { channel_id: 'p1' }, marketing: { channel_id: 'm1' } } }
+  const templated = { classes: { marketing: { channel_id: 'm1', template_id: 'T1' } } }
+  const cases: [own: Message['xiaomi'], messageClass: Task['messageClass'], extra: object, as: string][] = [
+    [{}, 'service', {}, 'service'],
+    [{}, 'marketing', {}, 'marketing'],
+    [{}, 'service', channels, 'service'],
+    [{}, 'marketing', channels, 'marketing'],
+    [{ channelId: 'p1' }, 'marketing', channels, 'service'],
+    [{ channelId: 'm1' }, 'service', channels, 'marketing'],
+    [{ channelId: 'p2', templateId: 'T2' }, 'marketing', channels, 'service'],
+    [{}, 'marketing', templated, 'service'],
+    [{ channelId: 'x' }, 'service', channels, 'service'],
+    [{ channelId: 'x' }, 'marketing', channels, 'marketing'],
+    [{}, 'marketing', { channel_id: 'any' }, 'marketing'],
+  ]
+  it.each(cases)('%j of a %s task with %j counts as %s', (own, messageClass, extra, as) => {
+    expect(xiaomi.classOf?.(sampleTask({ xiaomi: own }, { messageClass }), settingsOf({ ...extra }))).toBe(as)
+  })
+})

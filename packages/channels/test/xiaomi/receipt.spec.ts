@@ -50,6 +50,25 @@ describe('xiaomi receipts', () => {
     })
   })
 
+  it('does not retire a token that Xiaomi has replaced by another one', () => {
+    const invalid = { param: '42', type: 16, targets: 'R1,R2', replaceTarget: { R1: 'R9' } }
+    expect(read({ scm1: invalid })).toMatchObject({
+      receipts: [
+        { taskId: 42, token: 'R1', event: 'dropped', reason: { code: 'xiaomi.replaceTarget' } },
+        { taskId: 42, token: 'R2', event: 'gone', reason: { code: 'xiaomi.16' } },
+      ],
+    })
+    expect(read({ scm1: { ...invalid, type: 1 } })).toMatchObject({
+      receipts: [{ event: 'received' }, { event: 'received' }],
+    })
+  })
+
+  it.each([null, 7, 'R1', [], ['R1'], {}])('accepts %j as the tokens that were replaced', (replaceTarget) => {
+    expect(read({ scm1: { param: '42', type: 16, targets: 'R1', replaceTarget } })).toMatchObject({
+      receipts: [{ token: 'R1', event: 'gone' }],
+    })
+  })
+
   it('keeps a receipt without param, for task 0', () => {
     expect(
       read({ axo1: { extra: { ack: '9800', quota: '10000' }, type: 128, targets: 'R3' } }),

@@ -144,8 +144,8 @@ export function findHiddenMistake(
   if (aps.badge !== undefined && !Number.isSafeInteger(aps.badge)) return 'badge is not an integer'
   if (pushType === 'background' && aps['content-available'] !== 1)
     return 'a background push has no content-available 1'
-  if (pushType === 'widgets' && aps['content-changed'] !== true)
-    return 'a push of the type widgets has no content-changed true'
+  if ((pushType === 'widgets' || pushType === 'controls') && aps['content-changed'] !== true)
+    return `a push of the type ${pushType} has no content-changed true`
   if (pushType !== undefined && pushType !== 'alert') {
     const shown = ['alert', 'badge', 'sound', 'interruption-level'].find((key) => aps[key] !== undefined)
     if (shown) return `a push of the type ${pushType} has ${shown}`
