@@ -95,10 +95,26 @@ describe('claim and settle', () => {
 
   it('locks out a worker whose lease has expired', async () => {
     const [stale] = await claim(-1)
-    expect(await renewLeases(db, [stale!], 30)).toEqual(new Set())
     expect(await reclaimExpiredLeases(db, await leaseTime(db))).toBeGreaterThanOrEqual(1)
+    expect(await renewLeases(db, [stale!], 30)).toEqual(new Set())
     expect((await settleBatches(db, [settlement(stale!.version)])).settled.size).toBe(0)
     expect(await counter()).toEqual({ target: 3, sent: 0, failed: 0, moved: 0 })
+  })
+
+  it('renews a lease that has expired until it is reclaimed', async () => {
+    const [batch] = await claim(-1)
+    expect(await renewLeases(db, [batch!], 30)).toEqual(new Set([`${taskId}/${batchId}`]))
+    await reclaimExpiredLeases(db, await leaseTime(db))
+    expect((await settleBatches(db, [settlement(batch!.version)])).settled.size).toBe(1)
+  })
+
+  it('does not renew the lease of a batch that another worker has', async () => {
+    const [stale] = await claim(-1)
+    await reclaimExpiredLeases(db, await leaseTime(db))
+    await db.pool.query(`UPDATE batch SET state = 'released' WHERE task_id = $1`, [taskId])
+    const [batch] = await claim(-1)
+    expect(await renewLeases(db, [stale!], 30)).toEqual(new Set())
+    expect((await renewLeases(db, [batch!], 30)).size).toBe(1)
   })
 
   it('settles in parts under one lease and counts each part once', async () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, expect, it } from '@jest/globals'
-import { vendorSession } from '../src/certificates/index.ts'
+import { readSession, vendorSession } from '../src/certificates/index.ts'
 import { createSealer, type Database } from '../src/store/index.ts'
 import { addApplication, addCertificate, useDatabase } from './setup.ts'
 
@@ -71,6 +71,65 @@ it('uses the access token of another caller when its own took too long', async (
   expect(minted).toEqual(['token 1', 'token 2'])
 })
 
+const failing =
+  (errors: Error[], gate = Promise.resolve()) =>
+  async (): Promise<never> => {
+    const error = new Error(`failure ${errors.length + 1}`)
+    errors.push(error)
+    await gate
+    throw error
+  }
+
+it('uses an access token that is still valid when its renewal fails, and renews it later', async () => {
+  const place = { certificateId, key: 'early' }
+  await vendorSession(db, sealer, place, minting([]))
+  const change = (columns: string) =>
+    db.pool.query(`UPDATE vendor_session SET ${columns} WHERE certificate_id = $1 AND key = 'early'`, [
+      certificateId,
+    ])
+  await change(`renew_at = now() - interval '1 second'`)
+  const errors: Error[] = []
+  expect(await readSession(db, sealer, place, failing(errors))).toEqual({ value: 'token 1', freshFor: 30 })
+  await change(`minting_until = minting_until + interval '1 hour'`)
+  expect(await readSession(db, sealer, place, failing(errors))).toEqual({ value: 'token 1', freshFor: 0 })
+  expect(errors).toHaveLength(1)
+  await change(`minting_until = NULL, expires_at = now() + interval '25 seconds'`)
+  expect((await readSession(db, sealer, place, failing(errors))).freshFor).toBeLessThanOrEqual(25)
+  await change('minting_until = NULL')
+  await expect(vendorSession(db, sealer, place, failing(errors), 'token 1')).rejects.toThrow('failure 3')
+  await change('minting_until = NULL, expires_at = now()')
+  await expect(vendorSession(db, sealer, place, failing(errors))).rejects.toThrow('failure 4')
+})
+
+it('gives all callers that wait for an access token the error of the one request', async () => {
+  const errors: Error[] = []
+  const gate = Promise.withResolvers<void>()
+  let reads = 0
+  const query = async (statement: { name: string }) => {
+    const result = await db.pool.query(statement as never)
+    if (statement.name === 'session-read' && ++reads > 32) gate.resolve()
+    return result
+  }
+  const counting = { ...db, pool: { query } as unknown as Database['pool'] }
+  const asked = Array.from({ length: 32 }, () =>
+    vendorSession(counting, sealer, { certificateId, key: 'down' }, failing(errors, gate.promise)),
+  )
+  const results = await Promise.allSettled(asked)
+  expect(errors).toHaveLength(1)
+  for (const result of results) expect('reason' in result && result.reason).toBe(errors[0])
+})
+
+it('asks for an access token again only after a pause, in all processes', async () => {
+  const place = { certificateId, key: 'pause' }
+  const began = performance.now()
+  await expect(vendorSession(db, sealer, place, failing([]))).rejects.toThrow('failure 1')
+  const minted: string[] = []
+  const asked = [db, { ...db }].map((one) => vendorSession(one, sealer, place, minting(minted)))
+  expect(await Promise.all(asked)).toEqual(['token 1', 'token 1'])
+  expect(performance.now() - began).toBeGreaterThan(1900)
+  expect(minted).toEqual(['token 1'])
+})
+
 it('shares an access token among certificates under a key without a certificate', async () => {
   const minted: string[] = []
   const asked = Array.from({ length: 20 }, () => vendorSession(db, sealer, { key: 'team' }, minting(minted)))
@@ -87,7 +146,8 @@ it('removes shared access tokens that nobody has used for a day', async () => {
   await vendorSession(db, sealer, { key: 'unused' }, minting(minted))
   await vendorSession(db, sealer, { key: 'expired' }, minting(minted))
   await db.pool.query(
-    `UPDATE shared_session SET expires_at = now() - CASE key WHEN 'unused' THEN interval '25 hours' ELSE interval '1 hour' END
+    `UPDATE shared_session SET expires_at = now() - CASE key WHEN 'unused' THEN interval '25 hours' ELSE interval '1 hour' END,
+       minting_until = now() - interval '1 hour' -- as after a failed renewal
      WHERE key IN ('unused', 'expired')`,
   )
   await vendorSession(db, sealer, { key: 'other' }, minting(minted))

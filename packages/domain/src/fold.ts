@@ -41,6 +41,8 @@ export type SortedResults = {
   /** Number of recipients whose token the vendor called good or dead. */
   answered: number
   troubled: boolean
+  /** Whether an outcome had `maxTries`. */
+  unknownCode: boolean
 }
 
 /** `results` are by index in the batch; undefined for recipients without one. */
@@ -60,6 +62,7 @@ export function sortResults(
     gone: [],
     answered: 0,
     troubled: false,
+    unknownCode: false,
   }
   for (let index = 0; index < results.length; index++) {
     const result = results[index]
@@ -92,6 +95,7 @@ export function sortResults(
       sorted.gone.push({ index, since: result.since })
     }
     if (result.kind === 'throttled' || result.kind === 'unavailable') sorted.troubled = true
+    if (result.kind === 'unavailable' && result.maxTries !== undefined) sorted.unknownCode = true
     const verdict = judge(result, trouble)
     if (verdict.do === 'sent') sorted.sent.push(index)
     else if (verdict.do === 'nextChannel')

@@ -114,7 +114,5 @@ export {
   shownTaskStates,
   smallAudience,
   strategies,
-  type TaskState,
-  taskStates,
 } from './task.ts'
 export { PATIENCE_SECONDS } from './verdict.ts'

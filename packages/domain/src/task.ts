@@ -46,9 +46,6 @@ export type NewTask = {
   address?: string
 }
 
-export const taskStates = ['accepted', 'planning', 'sending', 'finished', 'cancelled'] as const
-export type TaskState = (typeof taskStates)[number]
-
 /** The states that answers show. */
 export const shownTaskStates = [
   'scheduled',

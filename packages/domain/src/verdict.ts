@@ -20,8 +20,8 @@ export type Trouble = {
   troubledFor: number
   /** Seconds since the breaker of the certificate was opened; undefined if it is not open. */
   breakerOpenFor?: number
-  /** Number of throttled or unavailable attempts in a row before this one. */
-  troubles: number
+  /** Number of attempts with an outcome that has `maxTries`, since the trouble began and before this one. */
+  unknownCodes: number
   /** Unix ms. */
   now: number
   /** Random number in 0..1 that spreads retries. */
@@ -39,7 +39,7 @@ export function judge(outcome: Outcome, trouble: Trouble): Verdict {
       return { do: 'nextChannel', reason: outcome.reason }
     case 'throttled':
     case 'unavailable': {
-      if (outcome.kind === 'unavailable' && trouble.troubles + 1 >= (outcome.maxTries ?? Infinity))
+      if (outcome.kind === 'unavailable' && trouble.unknownCodes + 1 >= (outcome.maxTries ?? Infinity))
         return { do: 'nextChannel', reason: outcome.reason }
       const wait = Math.max(outcome.retryAfter ?? backoff(trouble), minWait(outcome, trouble))
       const { troubledFor, breakerOpenFor = 0 } = trouble

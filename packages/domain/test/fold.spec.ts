@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { foldAttempt, type Outcome, ownReasons, type RecipientResult, sortResults } from '../src/index.ts'
 import { judge, PATIENCE_SECONDS } from '../src/verdict.ts'
 
-const trouble = { troubledFor: 0, troubles: 0, now: 1_000_000, jitter: 1 }
+const trouble = { troubledFor: 0, unknownCodes: 0, now: 1_000_000, jitter: 1 }
 const resultsOf = (...results: RecipientResult[]) => results
 const why = (text: string) => ({ code: `fcm.${text}`, text })
 const emptyPlan = { batches: [], inbox: [], unreachable: 0 }
@@ -313,6 +313,6 @@ describe('a Retry-After of the vendor', () => {
 
 it('rejects after as many attempts as an unknown code allows', () => {
   const outcome = { kind: 'unavailable', reason: why('r'), maxTries: 3 } as const
-  expect(judge(outcome, { ...trouble, troubles: 1, jitter: 0 })).toEqual({ do: 'retry', wait: 20 })
-  expect(judge(outcome, { ...trouble, troubles: 2 })).toEqual({ do: 'nextChannel', reason: why('r') })
+  expect(judge(outcome, { ...trouble, unknownCodes: 1, jitter: 0 })).toEqual({ do: 'retry', wait: 20 })
+  expect(judge(outcome, { ...trouble, unknownCodes: 2 })).toEqual({ do: 'nextChannel', reason: why('r') })
 })

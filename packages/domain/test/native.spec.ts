@@ -123,7 +123,7 @@ describe('the result of one recipient of a native batch', () => {
 it('cancels a vendor send whose device has acknowledged on the native channel', () => {
   const sorted = sortResults([{ kind: 'acknowledged' }], {
     troubledFor: 0,
-    troubles: 0,
+    unknownCodes: 0,
     now: 0,
     jitter: 0,
   })

@@ -25,7 +25,14 @@ export function transportDeps(
       const name = `${place.certificateId ?? ''} ${key}`
       const known = sessionsOf(db).get(name)
       if (known && known.value !== stale && performance.now() < known.until) return known.value
-      const { value, freshFor } = await reading(() => readSession(db, sealer, place, mint, stale))
+      const { value, freshFor, renewalError } = await reading(() =>
+        readSession(db, sealer, place, mint, stale),
+      )
+      if (renewalError !== undefined)
+        context.log.warn(
+          { err: renewalError, certificateId },
+          'an access token of the vendor was not renewed; the present one is used until it expires',
+        )
       keepSession(sessionsOf(db), name, value, freshFor)
       return value
     },

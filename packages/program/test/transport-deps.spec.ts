@@ -120,3 +120,17 @@ it('reads an access token once until it is due for renewal, and again when the v
   clock.mockRestore()
   query.mockRestore()
 })
+
+it('an access token that cannot be renewed is used until it expires, with a warning', async () => {
+  const { id } = await addRecord('renewal', 'production')
+  const warn = jest.fn()
+  const context = { settings: {}, db, sealer, certificates: { knownHolds: () => [] }, log: { warn } }
+  const { session } = transportDeps(context as unknown as Context, id)
+  const due = { value: 'first', renewAt: Date.now(), expiresAt: Date.now() + 3_600_000 }
+  expect(await session('token', async () => due)).toBe('first')
+  const err = new Error('HTTP 502')
+  const refuse = () => Promise.reject(err)
+  expect(await session('token', refuse)).toBe('first')
+  expect(warn.mock.calls).toEqual([[{ err, certificateId: id }, expect.stringContaining('was not renewed')]])
+  await expect(session('token', refuse, 'first')).rejects.toBe(err)
+})

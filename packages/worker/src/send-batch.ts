@@ -20,7 +20,8 @@ export type SendLimits = {
 /**
  * Sends one batch in calls of the vendor's size. Afterwards every recipient has a result: those that the transport did not
  * report, because it threw, hung or was aborted, are `unavailable`. The lease is checked before every call: a process that was
- * frozen must not make another.
+ * frozen must not make another. If the vendor asks to slow down or refuses the credentials for all recipients of a call, those of the
+ * calls that have not begun get the same outcome, because the vendor would give it to every further call.
  */
 export async function sendBatch(
   attempt: Attempt,
@@ -30,15 +31,23 @@ export async function sendBatch(
   leaseSignal: () => AbortSignal,
 ): Promise<void> {
   const { targets } = attempt
-  await eachCall(targets.length, limits, (from, to) => {
+  let stoppedBy: RecipientResult | undefined
+  await eachCall(targets.length, limits, async (from, to) => {
     const call = targets.length <= limits.tokensPerCall ? targets : targets.slice(from, to)
-    return sendCall(
-      call,
-      (context) => transport.send(payload, call, context),
-      (at, outcome) => setOutcome(attempt, call[at]!, outcome),
-      limits,
-      leaseSignal,
-    )
+    if (stoppedBy) {
+      for (const target of call) setOutcome(attempt, target, stoppedBy)
+      return
+    }
+    let refused = 0
+    let last: RecipientResult | undefined
+    const set = (at: number, outcome: RecipientResult) => {
+      setOutcome(attempt, call[at]!, outcome)
+      if (outcome.kind !== 'throttled' && outcome.kind !== 'misconfigured') return
+      refused++
+      last = outcome
+    }
+    await sendCall(call, (context) => transport.send(payload, call, context), set, limits, leaseSignal)
+    if (refused === call.length) stoppedBy = last
   })
   setRemaining(attempt, { kind: 'unavailable', reason: ownReasons.no_result })
 }

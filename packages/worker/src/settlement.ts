@@ -23,7 +23,12 @@ export function acceptedSettlement(attempt: Attempt, state: Settlement['state'])
 }
 
 export function troubleOf({ batch }: Attempt) {
-  return { troubledFor: batch.troubledFor, troubles: batch.troubles, now: Date.now(), jitter: Math.random() }
+  return {
+    troubledFor: batch.troubledFor,
+    unknownCodes: Math.max(0, batch.troubles - 1),
+    now: Date.now(),
+    jitter: Math.random(),
+  }
 }
 
 /** Returns the changes that one attempt makes to its batch, its tokens and its counters. */
@@ -57,8 +62,16 @@ export function settlementOf(
   }
 }
 
-/** An attempt without a call, such as one that the governor deferred, keeps the number. */
-function troublesAfter(batch: Attempt['batch'], { troubled }: SortedResults, { pending }: Fold): number {
-  if (troubled) return batch.troubles + 1
-  return batch.troubledFor > 0 && pending > 0 ? Math.max(1, batch.troubles) : 0
+/**
+ * The stored number is 0 without trouble, and otherwise 1 and the attempts with an unknown code: an outage before such a code must not
+ * use up its few attempts. An attempt without a call, such as one that the governor deferred, keeps the number.
+ */
+function troublesAfter(
+  batch: Attempt['batch'],
+  { troubled, unknownCode }: SortedResults,
+  { pending }: Fold,
+): number {
+  const known = Math.max(1, batch.troubles)
+  if (unknownCode) return known + 1
+  return troubled || (batch.troubledFor > 0 && pending > 0) ? known : 0
 }

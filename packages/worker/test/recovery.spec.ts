@@ -545,7 +545,7 @@ it('rejects a message after three calls with a code that no table contains', asy
   const worker = a.worker()
   await worker.run(batch)
   for (let call = 2; call <= 3; call++) {
-    expect(await batchRow(batch)).toMatchObject({ state: 'ready', troubles: call - 1 })
+    expect(await batchRow(batch)).toMatchObject({ state: 'ready', troubles: call })
     await db.pool.query('UPDATE batch SET not_before = now() WHERE task_id = $1', [batch.taskId])
     await worker.run(await a.release())
   }
@@ -553,6 +553,30 @@ it('rejects a message after three calls with a code that no table contains', asy
   const { rows } = await db.pool.query('SELECT failed FROM counter WHERE task_id = $1', [batch.taskId])
   expect(rows).toEqual([{ failed: 1 }])
   expect(a.seen.sends).toBe(3)
+})
+
+it('does not count an outage before it among the three calls with such a code', async () => {
+  const vendor: Vendor = { outcome: silent }
+  const a = await tenant(vendor)
+  const batch = await a.batch()
+  const worker = a.worker()
+  const runAgain = async () => {
+    await db.pool.query('UPDATE batch SET not_before = now() WHERE task_id = $1', [batch.taskId])
+    await worker.run(await a.release())
+  }
+  await worker.run(batch)
+  await runAgain()
+  vendor.outcome = { ...silent, maxTries: 3 }
+  for (let call = 1; call <= 2; call++) {
+    await runAgain()
+    expect(await batchRow(batch)).toMatchObject({ state: 'ready' })
+  }
+  vendor.outcome = silent
+  await runAgain()
+  vendor.outcome = { ...silent, maxTries: 3 }
+  await runAgain()
+  expect(a.seen.sends).toBe(6)
+  expect(await batchRow(batch)).toMatchObject({ state: 'settled' })
 })
 
 it('does not count a message of the day for a device that moves on because the quota is used up', async () => {

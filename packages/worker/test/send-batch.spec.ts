@@ -1,5 +1,5 @@
 import type { SendContext, Transport } from '@herald/channels'
-import { ownReasons } from '@herald/domain'
+import { type Outcome, ownReasons } from '@herald/domain'
 import { SharedStateUnavailable } from '@herald/program'
 import { describe, expect, it } from '@jest/globals'
 import type { Attempt } from '../src/attempt.ts'
@@ -72,6 +72,58 @@ describe('sendBatch', () => {
     )
     expect(calls).toBe(1)
     expect(attempt.results.map((result) => result?.kind)).toEqual(['accepted', 'unavailable', 'unavailable'])
+  })
+})
+
+describe('sendBatch in several calls', () => {
+  const reason = { code: 'meizu.1', text: 'r' }
+  /** Sends to six recipients in calls of two; `outcomeOf` gets the number of the recipient. */
+  async function send(outcomeOf: (recipient: number) => Outcome, parallelCalls = 1) {
+    const attempt = attemptOf(6)
+    let calls = 0
+    const transport: Transport<unknown> = {
+      ...hanging,
+      async send(_, recipients, { report }) {
+        calls++
+        recipients.forEach(({ deviceId }, at) => {
+          report(at, outcomeOf(deviceId))
+        })
+      },
+    }
+    await sendBatch(
+      attempt,
+      {},
+      transport,
+      { tokensPerCall: 2, parallelCalls, timeoutMs: 60_000 },
+      () => never,
+    )
+    return { calls, results: attempt.results }
+  }
+
+  it.each<Outcome>([
+    { kind: 'throttled', reason, retryAfter: 5 },
+    { kind: 'misconfigured', reason },
+  ])(
+    'makes no further call after $kind for all of a call, and gives the rest the same outcome',
+    async (stop) => {
+      const { calls, results } = await send((recipient) => (recipient < 2 ? { kind: 'accepted' } : stop))
+      expect(calls).toBe(2)
+      expect(results).toEqual([{ kind: 'accepted' }, { kind: 'accepted' }, stop, stop, stop, stop])
+      expect((await send(() => stop, 2)).calls).toBe(2)
+    },
+  )
+
+  it.each<[string, (recipient: number) => Outcome]>([
+    [
+      'only some of a call',
+      (recipient) => (recipient % 2 ? { kind: 'throttled', reason } : { kind: 'accepted' }),
+    ],
+    ['an error that may concern one call', () => ({ kind: 'unavailable', reason })],
+    ['a refused message', () => ({ kind: 'rejected', reason })],
+  ])('makes all calls after %s', async (_, outcomeOf) => {
+    const { calls, results } = await send(outcomeOf)
+    expect(calls).toBe(3)
+    expect(results).toEqual([0, 1, 2, 3, 4, 5].map(outcomeOf))
   })
 })
 

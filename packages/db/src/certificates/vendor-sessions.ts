@@ -7,14 +7,29 @@ export type NewSession = { value: string; renewAt: number; expiresAt: number }
 
 /** A process that takes longer than this to get a session is overtaken by another. */
 const MINT_SECONDS = 20
+/** How long no process asks the vendor again after it did not get a session. */
+const PAUSE_SECONDS = 2
+/** How long a process uses a valid session without trying again to renew it. */
+const RENEWAL_PAUSE_SECONDS = 30
 const POLL_MS = 100
 
 /** Where a session is stored: for one certificate, or for all certificates that know `key`. */
 export type SessionPlace = { certificateId?: number; key: string }
 
+/** `renewalError`: a new session could not be got, so this is the old one. */
+type Session = { value: string; freshFor: number; renewalError?: unknown }
+type Request = {
+  db: Database
+  sealer: Sealer
+  place: SessionPlace
+  mint: () => Promise<NewSession>
+  stale?: string
+}
+
 /**
  * Returns a vendor's access token, which all processes share. Past `renewAt` one caller gets a new one with `mint` while the others
- * still use the old. If there is none, it has expired or it is `stale` (refused by the vendor), all callers wait for the new one.
+ * still use the old; if `mint` throws, that caller uses the old one, too. If there is none, it has expired or it is `stale` (refused by
+ * the vendor), all callers wait for the new one; if `mint` throws, the callers of this process that wait get its error.
  */
 export async function vendorSession(
   db: Database,
@@ -33,39 +48,84 @@ export async function readSession(
   place: SessionPlace,
   mint: () => Promise<NewSession>,
   stale?: string,
-): Promise<{ value: string; freshFor: number }> {
-  const { statements, parameters, boundTo } = storageOf(place)
-  for (;;) {
-    const [row] = await run<[sealed: Buffer | null, usable: boolean, freshFor: number]>(
-      db.pool,
-      ...statements.read,
-      parameters,
-    )
-    const current = row?.[0] && row[1] ? sealer.open(row[0], boundTo) : undefined
-    const usable = current !== undefined && current !== stale
-    if (usable && row![2] > 0) return { value: current, freshFor: row![2] }
-    // Only if the row is unchanged: another process may have stored a new one, and vendors limit their number (one rejects
-    // a third one within twenty minutes).
-    const [claim] = await run<[until: string]>(db.pool, ...statements.claim, [
-      ...parameters,
-      row?.[0] ?? null,
-    ])
-    const minted = claim && (await mintOne(db, sealer, place, claim[0], mint))
-    if (minted !== undefined) return minted
-    if (usable) return { value: current, freshFor: 0 }
-    if (claim) continue
-    await sleep(POLL_MS)
+): Promise<Session> {
+  const request = { db, sealer, place, mint, stale }
+  const { sealed, usable, freshFor, validFor } = await readStored(request)
+  if (usable === undefined) return shareLogin(request)
+  if (freshFor > 0) return { value: usable, freshFor }
+  const until = await claimMint(request, sealed)
+  const old = { value: usable, freshFor: 0 }
+  if (until === undefined) return old
+  try {
+    return (await mintOne(request, until)) ?? old
+  } catch (renewalError) {
+    // The old one is valid, for hours with some vendors. Callers get the error when it has expired.
+    return { value: usable, freshFor: Math.min(RENEWAL_PAUSE_SECONDS, validFor), renewalError }
   }
 }
 
+/** `usable` is undefined if there is no session, or if it has expired or is stale. */
+async function readStored({ db, sealer, place, stale }: Request) {
+  const { statements, parameters, boundTo } = storageOf(place)
+  const [row] = await run<[sealed: Buffer | null, validFor: number, freshFor: number]>(
+    db.pool,
+    ...statements.read,
+    parameters,
+  )
+  const [sealed, validFor, freshFor] = row ?? [null, 0, 0]
+  const value = sealed && validFor > 0 ? sealer.open(sealed, boundTo) : undefined
+  return { sealed, usable: value === stale ? undefined : value, freshFor, validFor }
+}
+
+type Login = { since: number; session: Promise<Session> }
+const loginsByDatabase = new WeakMap<Database, Map<string, Login>>()
+
+/**
+ * Concurrent callers of this process share one login, and its error: otherwise each of them would ask a vendor that has just failed.
+ * One that takes longer than MINT_SECONDS is not joined, because another process may have overtaken it.
+ */
+function shareLogin(request: Request): Promise<Session> {
+  const { db, place, stale } = request
+  const logins = loginsByDatabase.get(db) ?? new Map<string, Login>()
+  loginsByDatabase.set(db, logins)
+  const name = JSON.stringify([place.certificateId, place.key, stale])
+  const running = logins.get(name)
+  if (running && performance.now() - running.since < MINT_SECONDS * 1000) return running.session
+  const login = { since: performance.now(), session: logIn(request) }
+  logins.set(name, login)
+  const forget = () => {
+    if (logins.get(name) === login) logins.delete(name)
+  }
+  login.session.then(forget, forget)
+  return login.session
+}
+
+async function logIn(request: Request): Promise<Session> {
+  for (;;) {
+    const { sealed, usable, freshFor } = await readStored(request)
+    if (usable !== undefined) return { value: usable, freshFor }
+    const until = await claimMint(request, sealed)
+    if (until === undefined) {
+      await sleep(POLL_MS)
+      continue
+    }
+    const minted = await mintOne(request, until)
+    if (minted) return minted
+  }
+}
+
+/**
+ * Returns undefined if another caller is at it or has just failed, or if the row no longer contains `sealed`: another process may have
+ * stored a new session, and vendors limit their number (one rejects a third one within twenty minutes).
+ */
+async function claimMint({ db, place }: Request, sealed: Buffer | null): Promise<string | undefined> {
+  const { statements, parameters } = storageOf(place)
+  const [claim] = await run<[until: string]>(db.pool, ...statements.claim, [...parameters, sealed])
+  return claim?.[0]
+}
+
 /** Returns undefined if it took so long that another process has taken over. */
-async function mintOne(
-  db: Database,
-  sealer: Sealer,
-  place: SessionPlace,
-  until: string,
-  mint: () => Promise<NewSession>,
-): Promise<{ value: string; freshFor: number } | undefined> {
+async function mintOne({ db, sealer, place, mint }: Request, until: string): Promise<Session | undefined> {
   const { statements, parameters, boundTo } = storageOf(place)
   try {
     const { value, renewAt, expiresAt } = await mint()
@@ -105,7 +165,8 @@ function statementsFor(prefix: string, table: string, columns: readonly string[]
   const next = (at: number) => `$${columns.length + at}`
   const read: Named = [
     `${prefix}-read`,
-    `SELECT sealed, coalesce(expires_at > now(), false), coalesce(extract(epoch FROM renew_at - now())::float8, 0) FROM ${table} WHERE ${isRow}`,
+    `SELECT sealed, coalesce(extract(epoch FROM expires_at - now())::float8, 0), coalesce(extract(epoch FROM renew_at - now())::float8, 0)
+     FROM ${table} WHERE ${isRow}`,
   ]
   const claim: Named = [
     `${prefix}-claim`,
@@ -123,7 +184,8 @@ function statementsFor(prefix: string, table: string, columns: readonly string[]
   ]
   const giveUp: Named = [
     `${prefix}-give-up`,
-    `UPDATE ${table} SET minting_until = NULL WHERE ${isRow} AND minting_until = ${next(1)}::timestamptz`,
+    `UPDATE ${table} SET minting_until = now() + make_interval(secs => ${PAUSE_SECONDS})
+     WHERE ${isRow} AND minting_until = ${next(1)}::timestamptz`,
   ]
   return { read, claim, store, giveUp }
 }
@@ -134,7 +196,7 @@ const sharedStatements = statementsFor(
   'shared-session',
   'shared_session',
   ['key'],
-  `WITH old AS (DELETE FROM shared_session WHERE key <> $1 AND minting_until IS NULL AND expires_at < now() - interval '1 day')`,
+  `WITH old AS (DELETE FROM shared_session WHERE key <> $1 AND coalesce(minting_until < now(), true) AND expires_at < now() - interval '1 day')`,
 )
 
 /** Returns a value that is made once per task and certificate. Concurrent callers wait for it. */
