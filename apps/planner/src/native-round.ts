@@ -38,15 +38,26 @@ export type NativeDeps = {
 const MAX_ROWS = 1000
 const MAX_BATCHES = 20
 
+/** Nodes that were fenced and may have orphans. Processes that have planned for them may still add jobs, which nobody takes. */
+const fenced = new WeakMap<PushQueues, Set<string>>()
+
 /**
  * Handles gateways that died, devices that did not acknowledge in time, and expired or cancelled messages in inboxes. Returns
  * whether there may be more to do.
  */
 export async function nativeRound(deps: NativeDeps): Promise<boolean> {
-  const { db } = deps
-  for (const node of await fenceNodes(db))
-    await deps.queues.remove(nativeQueue(node)).catch(deps.onQueueFailure)
+  const { db, queues } = deps
+  const nodes = fenced.get(queues) ?? new Set()
+  fenced.set(queues, nodes)
+  for (const node of await fenceNodes(db)) {
+    nodes.add(node)
+    await removeQueue(deps, node)
+  }
   const orphans = await settleOrphans(db, MAX_BATCHES, (found, runner) => settleAll(deps, found, runner))
+  if (orphans.length < MAX_BATCHES) {
+    for (const node of nodes) await removeQueue(deps, node)
+    nodes.clear()
+  }
   for (const orphan of orphans)
     for (const fate of ['sent', 'moved', 'expired'] as const) deps.onEnded('native', fate, orphan[fate])
   const fallbacks = await fallBackDue(db, MAX_ROWS, (due, runner) => planFallback(deps, due, runner))
@@ -57,6 +68,10 @@ export async function nativeRound(deps: NativeDeps): Promise<boolean> {
   deps.onEnded('native', 'cancelled', cancelled.unsent)
   const rows = [fallbacks.locked, expired.removed, cancelled.removed]
   return orphans.length >= MAX_BATCHES || rows.some((count) => count >= MAX_ROWS)
+}
+
+function removeQueue({ queues, onQueueFailure }: NativeDeps, node: string): Promise<void> {
+  return queues.remove(nativeQueue(node)).catch(onQueueFailure)
 }
 
 async function settleAll(

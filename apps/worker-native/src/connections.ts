@@ -1,7 +1,7 @@
 import { tokenBuckets } from '@herald/async'
 import type { WebSocket } from 'ws'
 import { drainConnections } from './drain-connections.ts'
-import { welcomeFrame } from './frames.ts'
+import { beatFrame, welcomeFrame } from './frames.ts'
 import { startHealthTicks } from './health.ts'
 import type { Presence } from './presence.ts'
 import { type CloseReason, type Event, step } from './protocol.ts'
@@ -71,11 +71,14 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     switch (action.do) {
       case 'look up':
         // Checked before the lookup, which would take the presence from the device's current connection.
+        session.beats = action.beats
         if (hellos.take(action.pushToken) === 0) void identify(session, action.pushToken)
         else handle(session, { kind: 'end', why: 'reconnecting' })
         break
       case 'welcome':
         session.socket.send(welcomeFrame)
+        // Tells the client at once that it can expect beats.
+        if (session.beats) session.socket.send(beatFrame, { binary: false })
         deps.onWelcome(session)
         break
       case 'acknowledge': {
@@ -105,7 +108,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
 
   async function identify(session: Session, pushToken: string): Promise<void> {
     try {
-      const device = await deps.presence.connect(pushToken)
+      const device = await deps.presence.connect(pushToken, () => session.state === 'over')
       if (!device) return handle(session, { kind: 'end', why: 'unknownToken' })
       const { deviceId, connection } = device
       if (session.state !== 'identifying') return deps.presence.disconnect(device)

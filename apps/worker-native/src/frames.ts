@@ -2,6 +2,8 @@ import { fieldsOf, type Message } from '@herald/domain'
 import { heartbeatSeconds } from './protocol.ts'
 
 export const welcomeFrame = JSON.stringify({ op: 'welcome', heartbeat: heartbeatSeconds })
+/** Browsers do not show pings to a page: without this frame, an idle client cannot tell that its gateway is gone. */
+export const beatFrame = Buffer.from(JSON.stringify({ op: 'beat' }))
 
 /**
  * Returns the frame of a message, with the field names of the HTTP interface. The text of `ext` is sent unchanged. A withdrawal is a cmd,

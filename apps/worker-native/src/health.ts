@@ -1,3 +1,4 @@
+import { beatFrame } from './frames.ts'
 import { type Event, heartbeatSeconds, helloSeconds } from './protocol.ts'
 import { isFull, type Session } from './session.ts'
 
@@ -7,8 +8,8 @@ const SLOW_MS = 10_000
 /** A client that has not closed its side this long after the close frame is cut off. */
 const CLOSE_MS = 5_000
 
-/** `idle` connections are pinged, `slow`, `silent` and `unclosed` ones are disconnected. */
-type Health = 'healthy' | 'no hello' | 'idle' | 'slow' | 'silent' | 'unclosed'
+/** `slow`, `silent` and `unclosed` connections are disconnected. */
+type Health = 'healthy' | 'no hello' | 'ping due' | 'slow' | 'silent' | 'unclosed'
 
 function healthOf(session: Session, now: number): Health {
   const silentMs = now - session.heardAt
@@ -22,7 +23,10 @@ function healthOf(session: Session, now: number): Health {
   else if (session.fullSince === 0) session.fullSince = now
   else if (now - session.fullSince > SLOW_MS) return 'slow'
   if (silentMs > heartbeatSeconds * 2500) return 'silent'
-  return silentMs > heartbeatSeconds * 1000 && session.pingedAt <= session.heardAt ? 'idle' : 'healthy'
+  // With beats also if the device is not silent: the client relies on one per heartbeat.
+  const since = session.beats ? session.pingedAt : session.heardAt
+  const isDue = now - since > heartbeatSeconds * 1000 && session.pingedAt <= session.heardAt
+  return isDue ? 'ping due' : 'healthy'
 }
 
 /** Checks all connections once per second and resets their frame counts. Returns a stop function. */
@@ -36,9 +40,10 @@ export function startHealthTicks(
       session.frames = 0
       const health = healthOf(session, now)
       if (health === 'no hello') handle(session, { kind: 'hello timeout' })
-      else if (health === 'idle') {
+      else if (health === 'ping due') {
         session.pingedAt = now
         session.socket.ping()
+        if (session.state === 'open' && session.beats) session.socket.send(beatFrame, { binary: false })
       } else if (health !== 'healthy') {
         if (health !== 'unclosed') handle(session, { kind: 'end', why: health })
         session.socket.terminate()

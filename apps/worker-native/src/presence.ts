@@ -10,8 +10,11 @@ import type { Database } from '@herald/db/store'
 import { writeUntil } from './write-until.ts'
 
 export type Presence = {
-  /** Looks up a device and records that it is connected to this gateway; undefined for an unknown token. */
-  connect(pushToken: string): Promise<ConnectedDevice | undefined>
+  /**
+   * Looks up a device and records that it is connected to this gateway; undefined for an unknown token, and if `isOver` returns true when
+   * the record is about to be written.
+   */
+  connect(pushToken: string, isOver: () => boolean): Promise<ConnectedDevice | undefined>
   /** Records whether the app is in the background. */
   change(connection: PresenceConnection, away: boolean): void
   /** Removes the record of a connection that ended. */
@@ -30,14 +33,22 @@ export function createPresence(deps: {
   ending: AbortSignal
 }): Presence {
   const { db, node, ending, onPostgresError } = deps
-  const connected = coalesce<string, ConnectedDevice | undefined>({
+  const connected = coalesce<{ pushToken: string; isOver(): boolean }, ConnectedDevice | undefined>({
     windowMs: 15,
     maxItems: 500,
-    async write(pushTokens) {
+    async write(hellos) {
+      // While Postgres hangs, clients give up and connect elsewhere. A number for the abandoned hello would replace that connection.
+      const waiting = hellos.filter(({ isOver }) => !isOver())
+      if (waiting.length === 0) return hellos.map(() => undefined)
       try {
-        const devices = await connectDevices(db, node(), pushTokens)
+        const devices = await connectDevices(
+          db,
+          node(),
+          waiting.map(({ pushToken }) => pushToken),
+        )
         for (const device of devices) if (device?.isSeenLongAgo) deps.seen(device.deviceId)
-        return devices
+        const found = new Map(waiting.map((hello, i) => [hello, devices[i]]))
+        return hellos.map((hello) => found.get(hello))
       } catch (error) {
         onPostgresError(error)
         throw error
@@ -63,7 +74,7 @@ export function createPresence(deps: {
     },
   })
   return {
-    connect: connected.add,
+    connect: (pushToken, isOver) => connected.add({ pushToken, isOver }),
     change({ deviceId, connection }, away) {
       changes.set(deviceId, { deviceId, connection, away })
       void changed.add(deviceId)

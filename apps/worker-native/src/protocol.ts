@@ -36,7 +36,8 @@ export type Event =
   | { kind: 'end'; why: CloseReason }
 
 export type Action =
-  | { do: 'look up'; pushToken: string }
+  /** `beats`: the client reads frames that only say that the gateway is there. */
+  | { do: 'look up'; pushToken: string; beats: boolean }
   | { do: 'welcome' }
   | { do: 'acknowledge'; taskIds: number[] }
   | { do: 'change presence'; away: boolean }
@@ -71,7 +72,10 @@ function read(state: State, text: string): { state: State; action: Action } {
     case 'hello':
       if (state !== 'unidentified') return end('outOfTurn')
       return isPushToken(frame.push_token)
-        ? { state: 'identifying', action: { do: 'look up', pushToken: frame.push_token } }
+        ? {
+            state: 'identifying',
+            action: { do: 'look up', pushToken: frame.push_token, beats: frame.beats === true },
+          }
         : end('noHello')
     case 'ack': {
       if (state !== 'open') return end(state === 'unidentified' ? 'noHello' : 'outOfTurn')

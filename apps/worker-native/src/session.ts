@@ -14,6 +14,8 @@ export type Session = {
   generation: number
   /** The app is in the background: nothing is written. */
   away: boolean
+  /** The client asked for beats. */
+  beats: boolean
   /** Tasks written to this connection and not acknowledged yet. */
   unacknowledged: Set<number> | undefined
   /** `performance.now()` of the last frame, or of the close frame when the connection is over; and of the last ping. */
@@ -28,6 +30,7 @@ export type Session = {
 }
 
 export function createSession(socket: WebSocket, address: string): Session {
+  const now = performance.now()
   return {
     socket,
     address,
@@ -37,9 +40,10 @@ export function createSession(socket: WebSocket, address: string): Session {
     connection: 0,
     generation: 0,
     away: false,
+    beats: false,
     unacknowledged: undefined,
-    heardAt: performance.now(),
-    pingedAt: 0,
+    heardAt: now,
+    pingedAt: now,
     fullSince: 0,
     frames: 0,
     unprovenAcks: 0,

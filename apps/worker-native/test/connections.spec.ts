@@ -40,6 +40,7 @@ class FakeSocket extends EventEmitter {
 describe('connections over time', () => {
   let connection = 0
   let lookups = 0
+  let hasGivenUp = () => false
   const disconnected: number[] = []
   const writable: number[] = []
   const changed: [number, boolean][] = []
@@ -58,8 +59,10 @@ describe('connections over time', () => {
     lookups = 0
     connections = createConnections({
       presence: {
-        async connect(pushToken) {
+        async connect(pushToken, isOver) {
           lookups++
+          hasGivenUp = isOver
+          if (pushToken === 'hangs') return new Promise(() => {})
           if (pushToken === 'fails') throw new Error('Postgres is down')
           return {
             deviceId: Number(pushToken),
@@ -92,9 +95,9 @@ describe('connections over time', () => {
     connections.accept(socket as never, '127.0.0.1')
     return socket
   }
-  async function openDevice(deviceId = 7): Promise<FakeSocket> {
+  async function openDevice(deviceId = 7, more = {}): Promise<FakeSocket> {
     const socket = open()
-    socket.says({ op: 'hello', push_token: String(deviceId) })
+    socket.says({ op: 'hello', push_token: String(deviceId), ...more })
     await jest.advanceTimersByTimeAsync(0)
     return socket
   }
@@ -143,6 +146,14 @@ describe('connections over time', () => {
     expect(socket.closedWith).toBe(1013)
   })
 
+  it('tells the lookup when the client has given up', () => {
+    const socket = open()
+    socket.says({ op: 'hello', push_token: 'hangs' })
+    expect(hasGivenUp()).toBe(false)
+    socket.emit('close')
+    expect(hasGivenUp()).toBe(true)
+  })
+
   it('pings an idle device once and disconnects it when no pong arrives', async () => {
     const socket = await openDevice()
     await pass(29)
@@ -162,6 +173,28 @@ describe('connections over time', () => {
       socket.emit('pong')
     }
     expect([socket.pings, socket.closedWith]).toEqual([5, undefined])
+  })
+
+  const beatsIn = (socket: FakeSocket) => socket.sent.filter((sent) => sent === '{"op":"beat"}').length
+
+  it('sends a beat after the welcome and with each ping to a device that asked for it', async () => {
+    const [socket, other] = [await openDevice(7, { beats: true }), await openDevice(8)]
+    expect(socket.sent.map((sent) => JSON.parse(sent).op)).toEqual(['welcome', 'beat'])
+    await pass(32)
+    for (const one of [socket, other]) one.emit('pong')
+    await pass(32)
+    expect([socket.pings, beatsIn(socket)]).toEqual([2, 3])
+    expect([other.pings, other.sent]).toEqual([2, ['{"op":"welcome","heartbeat":30}']])
+  })
+
+  it('sends beats to a device that is never silent for a heartbeat, away or not', async () => {
+    const socket = await openDevice(7, { beats: true })
+    for (let n = 0; n < 20; n++) {
+      await pass(10)
+      socket.says({ op: n % 2 === 0 ? 'away' : 'here' })
+    }
+    // A client disconnects after 75 seconds without a frame.
+    expect(beatsIn(socket)).toBeGreaterThan(200 / 40)
   })
 
   it('writes nothing more to a device that does not read, and disconnects it after ten seconds', async () => {

@@ -12,7 +12,7 @@ const ack = text({ op: 'ack', task_ids: [1, 2] })
 
 describe('the protocol', () => {
   const rows: [State, string, Event, State, unknown][] = [
-    ['unidentified', 'hello', hello, 'identifying', { do: 'look up', pushToken: 'abc' }],
+    ['unidentified', 'hello', hello, 'identifying', { do: 'look up', pushToken: 'abc', beats: false }],
     ['unidentified', 'hello without token', text({ op: 'hello' }), 'over', 4401],
     [
       'unidentified',

@@ -39,6 +39,8 @@ export type Received = {
 export type ServerFrame =
   | { op: 'welcome'; heartbeat: number }
   | ({ op: 'push' } & Received)
+  /** Sent after the welcome and once per heartbeat, because the hello asks for it. */
+  | { op: 'beat' }
   /** A frame of a later gateway version, which is ignored. */
   | { op: 'other' }
 
@@ -46,6 +48,7 @@ export function readFrame(text: string): ServerFrame {
   try {
     const frame = fromExactJson(text) as Record<string, unknown> | null
     if (frame?.op === 'welcome') return { op: 'welcome', heartbeat: Number(frame.heartbeat) || 30 }
+    if (frame?.op === 'beat') return { op: 'beat' }
     if (frame?.op === 'push' && Number.isSafeInteger(frame.task_id) && frame.message)
       return { op: 'push', taskId: frame.task_id as number, message: frame.message as DeviceMessage, text }
   } catch {

@@ -61,6 +61,8 @@ export type Device = {
 
 const OPEN = 1
 const WELCOME_MS = 15_000
+/** After this many heartbeats without a frame the gateway is gone: one that lost its power or network closes nothing. */
+const MAX_SILENT_HEARTBEATS = 2.5
 const ACK_DELAY_MS = 10
 const MAX_ACKS = 500
 /** Recent messages are acknowledged again on every new connection: a gateway that crashes loses acknowledgements. */
@@ -98,12 +100,17 @@ export function connectDevice(options: DeviceOptions): Device {
     const current = new (Socket as WebSocketConstructor)(options.url, ['herald.v1'])
     socket = current
     const welcomeTimer = startTimer(() => end(1006), WELCOME_MS)
+    let silenceTimer: ReturnType<typeof setTimeout> | undefined
+    let heartbeat = 0
+    /** 0 until the first beat: older gateways send none, and are silent while nothing is pushed. */
+    let maxSilentMs = 0
     let ended = false
 
     function end(code: number): void {
       if (ended) return
       ended = true
       stopTimer(welcomeTimer)
+      stopTimer(silenceTimer)
       if (socket === current) socket = undefined
       current.close()
       if (state === 'closed') return
@@ -116,20 +123,28 @@ export function connectDevice(options: DeviceOptions): Device {
       }
     }
 
+    function limitSilence(): void {
+      stopTimer(silenceTimer)
+      if (maxSilentMs > 0 && state !== 'closed') silenceTimer = startTimer(() => end(1006), maxSilentMs)
+    }
+
     current.onopen = () => {
-      current.send(JSON.stringify({ op: 'hello', push_token: options.pushToken }))
+      current.send(JSON.stringify({ op: 'hello', push_token: options.pushToken, beats: true }))
     }
     current.onmessage = (event: { data?: unknown }) => {
       if (ended) return
       const frame = readFrame(String(event.data))
       if (frame.op === 'welcome') {
         stopTimer(welcomeTimer)
+        heartbeat = frame.heartbeat
         failures = 0
         setState('online')
         repeatAcknowledgements()
         // A new connection counts as one in the foreground.
         if (isAway) sendPresence()
       } else if (frame.op === 'push') receive(frame)
+      else if (frame.op === 'beat') maxSilentMs = heartbeat * 1000 * MAX_SILENT_HEARTBEATS
+      limitSilence()
     }
     current.onerror = () => end(1006)
     current.onclose = (event: { code?: number }) => end(event.code ?? 1006)

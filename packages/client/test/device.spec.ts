@@ -106,7 +106,7 @@ describe('a device', () => {
     const { device, shown, badges } = start()
     const connection = await gateway.next()
     expect(connection.protocol).toBe('herald.v1')
-    expect(await connection.hears()).toEqual({ op: 'hello', push_token: 'push-token-1' })
+    expect(await connection.hears()).toEqual({ op: 'hello', push_token: 'push-token-1', beats: true })
     connection.welcome()
     connection.push(1, text)
     connection.push(2, { ...text, badge: '5' })
@@ -282,6 +282,87 @@ describe('a device', () => {
     } finally {
       global.WebSocket = own
     }
+  })
+})
+
+describe('a device whose gateway is gone without a close', () => {
+  const opened: FakeSocket[] = []
+  let device: Device
+  beforeEach(() => {
+    jest.useFakeTimers()
+    device = connectDevice({
+      url: 'ws://gateway/native',
+      pushToken: 'push-token-1',
+      WebSocket: FakeSocket as never,
+      onMessage: () => {},
+    })
+  })
+  afterEach(() => {
+    device.close()
+    jest.useRealTimers()
+    opened.length = 0
+  })
+
+  class FakeSocket {
+    readyState = 1
+    isClosed = false
+    onopen = () => {}
+    onmessage = (_: { data: string }) => {}
+    constructor() {
+      opened.push(this)
+    }
+    sent: string[] = []
+    send(text: string) {
+      this.sent.push(text)
+    }
+    close() {
+      this.isClosed = true
+    }
+    gets(frame: object) {
+      this.onmessage({ data: JSON.stringify(frame) })
+    }
+  }
+
+  it('reconnects after two and a half heartbeats without a frame', () => {
+    const [socket] = opened
+    socket!.onopen()
+    expect(socket!.sent.map((sent) => JSON.parse(sent))).toEqual([
+      { op: 'hello', push_token: 'push-token-1', beats: true },
+    ])
+    socket!.gets({ op: 'welcome', heartbeat: 20 })
+    socket!.gets({ op: 'beat' })
+    for (const frame of [{ op: 'beat' }, { op: 'push', task_id: 1, message: text }, { op: 'later' }]) {
+      jest.advanceTimersByTime(49_999)
+      expect(device.state()).toBe('online')
+      socket!.gets(frame)
+    }
+    jest.advanceTimersByTime(49_999)
+    expect([device.state(), socket!.isClosed]).toEqual(['online', false])
+    jest.advanceTimersByTime(1)
+    expect([device.state(), socket!.isClosed]).toEqual(['waiting', true])
+    jest.advanceTimersByTime(1000)
+    expect([device.state(), opened.length]).toEqual(['connecting', 2])
+    // The beats of the last connection say nothing about this gateway.
+    opened[1]!.gets({ op: 'welcome', heartbeat: 20 })
+    jest.advanceTimersByTime(3_600_000)
+    expect(device.state()).toBe('online')
+  })
+
+  it('keeps the connection of an older gateway, which sends no beats', () => {
+    const [socket] = opened
+    socket!.gets({ op: 'welcome', heartbeat: 30 })
+    socket!.gets({ op: 'push', task_id: 1, message: text })
+    jest.advanceTimersByTime(3_600_000)
+    expect([device.state(), socket!.isClosed]).toEqual(['online', false])
+  })
+
+  it('leaves no timer after close(), even if a frame still arrives', () => {
+    const [socket] = opened
+    socket!.gets({ op: 'welcome', heartbeat: 30 })
+    socket!.gets({ op: 'beat' })
+    device.close()
+    socket!.gets({ op: 'beat' })
+    expect(jest.getTimerCount()).toBe(0)
   })
 })
 

@@ -1,7 +1,8 @@
 import type { NativeFold, Plan, Strategy } from '@herald/domain'
 import { acceptPlan } from '@herald/testkit'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { markSeen, removeDevice, replacePushToken } from '../src/devices/index.ts'
+import { removeDevice, replacePushToken } from '../src/devices/index.ts'
+import { markSeen } from '../src/devices/last-seen.ts'
 import { createPushTokens } from '../src/devices/push-tokens.ts'
 import { rememberErased } from '../src/ledger/erased-devices.ts'
 import {
@@ -374,6 +375,28 @@ describe('the inbox', () => {
     expect(await counters(taskId)).toEqual({ target: 1, sent: 1, received: 1 })
   })
 
+  it('lowers `moved` also when the message was moved from the inbox', async () => {
+    const [a, b] = (await devices(2)) as [number, number]
+    const plan = { batches: [{ channel: 'native' as const, node: 'a', recipients: [a, b], tried: [] }] }
+    const { taskId, batchId } = await accept(plan)
+    const [claimed] = await claim(taskId, batchId!, 30)
+    // Its gateway wrote it and ended.
+    const inbox = [{ recipients: [a, b], sent: false, fallbackIn: 0 }]
+    const { version } = claimed!
+    await settleNative(db.pool, [{ taskId, id: batchId!, version, ...fold({ status: 'ii', inbox }) }])
+    await fallBackDue(db, 100, async ({ recipients }) => ({
+      plan: {
+        batches: [{ channel: 'fcm', certificateId: 1, recipients, tried: ['native'] }],
+        inbox: [],
+        unreachable: 0,
+      },
+      reasons: [],
+    }))
+    expect(await counters(taskId)).toEqual({ target: 2, moved: 2 })
+    for (let n = 0; n < 2; n++) await acknowledge(db, [{ appId: app, taskId, deviceId: a }])
+    expect(await counters(taskId)).toEqual({ target: 2, moved: 1, sent: 1, received: 1 })
+  })
+
   it('expires and cancels unsent messages, and deletes sent ones', async () => {
     const [a, b] = await devices(2)
     const short = await accept({ inbox: [a!, b!] }, { ttl: 1 })
@@ -424,6 +447,39 @@ describe('the inbox', () => {
     await removeDevice(db, app, a!)
     expect(await counters(written.taskId)).toEqual({ target: 1, sent: 1 })
     expect(await counters(unwritten.taskId)).toEqual({ target: 1, expired: 1 })
+  })
+
+  it('reads at most 101 messages of each device if there are many, the newest, in order', async () => {
+    const [a, b, c] = await devices(3)
+    const tasks: number[] = []
+    for (let n = 0; n < 130; n++) tasks.push((await accept({ inbox: n < 3 ? [a!, b!] : [a!] })).taskId)
+    await db.pool.query('UPDATE task SET paused = true WHERE id = $1', [tasks[129]])
+    const sizes: number[] = []
+    const count = (target: object) =>
+      new Proxy(target, {
+        get(inner, key) {
+          const value = Reflect.get(inner, key)
+          if (key === 'connect') return async () => count(await value.call(inner))
+          if (key !== 'query') return typeof value === 'function' ? value.bind(inner) : value
+          return async (...args: unknown[]) => {
+            const result = await value.apply(inner, args)
+            sizes.push(result.rows?.length ?? 0)
+            return result
+          }
+        },
+      })
+    const counted = { ...db, pool: count(db.pool) as typeof db.pool }
+    const all = await waitingInbox(counted, [a!, b!, c!])
+    expect(all.waiting).toHaveLength(132)
+    expect(Math.max(...sizes.splice(0))).toBe(133)
+    const newest = await waitingInbox(counted, [a!, b!, c!], 120)
+    expect(Math.max(...sizes)).toBe(120)
+    // Of the messages read, that of the paused task is left out.
+    const of = (device: number) => newest.waiting.flatMap((m) => (m.deviceId === device ? m.taskId : []))
+    expect([of(a!), of(b!), of(c!)]).toEqual([tasks.slice(29, 129), tasks.slice(0, 3), []])
+    expect([all.full, newest.full]).toEqual([[a], [a]])
+    await trimInboxes(db, [a!])
+    expect((await waitingInbox(db, [a!], 50)).full).toEqual([])
   })
 
   it('keeps the newest hundred messages of a device', async () => {

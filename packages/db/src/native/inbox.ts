@@ -2,7 +2,7 @@ import { after, countAndCheckSql } from '../ledger/counter-rows.ts'
 import { inboxSize } from '../ledger/inbox-clearing.ts'
 import { addEventsSql } from '../ledger/outbox-rows.ts'
 import type { Database } from '../store/database.ts'
-import { daysOf, inDays, openDays, runWithin } from '../store/days.ts'
+import { daysOf, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
 import { inTransaction } from '../store/statement.ts'
 
 /** A message in the inbox of a device. */
@@ -13,31 +13,44 @@ export type WaitingMessage = {
   sent: boolean
 }
 
+/** Inboxes above `inboxSize` are trimmed rarely: thousands of devices could have millions of messages. */
+const MAX_ROWS = 20_000
+
 /**
  * Returns the messages for these devices, oldest first, without those of paused and cancelled tasks, those planned for a former
- * owner and those of disabled devices. `full` lists the devices with more than `inboxSize` messages.
+ * owner and those of disabled devices. `full` lists the devices with more than `inboxSize` messages, paused and cancelled ones included; if
+ * the devices have `maxRows` messages or more, only the newest of these are returned.
  */
 export async function waitingInbox(
   db: Database,
   deviceIds: readonly number[],
+  maxRows = MAX_ROWS,
 ): Promise<{ waiting: WaitingMessage[]; full: number[] }> {
-  const rows = await runWithin<[number, number, boolean]>(
-    db.pool,
-    await openDays(db),
-    'waiting-inbox',
-    `SELECT i.device_id, i.task_id, i.sent_at IS NOT NULL FROM inbox i JOIN device d ON d.id = i.device_id
-     WHERE i.device_id = ANY($1::bigint[]) AND ${inDays('i.task_id')} AND i.expires_at > now() AND d.moved_at <= i.planned_at AND d.enabled`,
-    [deviceIds],
-  )
+  const days = await openDays(db)
+  let rows = await runWithin<InboxRow>(db.pool, days, 'waiting-inbox', waitingSql, [deviceIds, maxRows])
+  if (rows.length >= maxRows)
+    rows = await searchWithin<InboxRow>(db, days, 'newest-inbox', newestSql, [deviceIds])
+  const counts = new Map<number, number>()
+  for (const [deviceId] of rows) counts.set(deviceId, (counts.get(deviceId) ?? 0) + 1)
   const sendable = await sendableTasks(db, [...new Set(rows.map(([, taskId]) => taskId))])
   const waiting = rows
     .filter(([, taskId]) => sendable.has(taskId))
     .map(([deviceId, taskId, sent]): WaitingMessage => ({ deviceId, taskId, sent }))
   waiting.sort((a, b) => a.deviceId - b.deviceId || a.taskId - b.taskId)
-  const counts = new Map<number, number>()
-  for (const { deviceId } of waiting) counts.set(deviceId, (counts.get(deviceId) ?? 0) + 1)
   return { waiting, full: [...counts].filter(([, count]) => count > inboxSize).map(([deviceId]) => deviceId) }
 }
+
+type InboxRow = [deviceId: number, taskId: number, sent: boolean]
+
+const waitingSql = `SELECT i.device_id, i.task_id, i.sent_at IS NOT NULL FROM inbox i JOIN device d ON d.id = i.device_id
+     WHERE i.device_id = ANY($1::bigint[]) AND ${inDays('i.task_id')} AND i.expires_at > now() AND d.moved_at <= i.planned_at AND d.enabled
+     LIMIT $2`
+// Only if there are many: it searches the index of each day once per device, which takes a hundred times as long if most have no messages.
+const newestSql = `SELECT d.id, i.task_id, i.sent FROM device d CROSS JOIN LATERAL (
+       SELECT task_id, sent_at IS NOT NULL AS sent FROM inbox
+       WHERE device_id = d.id AND ${inDays('task_id')} AND expires_at > now() AND planned_at >= d.moved_at
+       ORDER BY task_id DESC LIMIT ${inboxSize + 1}
+     ) i WHERE d.id = ANY($1::bigint[]) AND d.enabled`
 
 /** Not joined with the messages: of most devices there are none, and a statement that opens tasks and inboxes of all open days takes twice as long. */
 async function sendableTasks(db: Database, taskIds: readonly number[]): Promise<Set<number>> {

@@ -15,7 +15,7 @@ export type ChannelLane = { channel: Channel; lane: Lane }
 /**
  * Takes batches that were released before `before` (Unix ms by the database's clock) and are not claimed, to enqueue them again:
  * their job was lost with the queue, or the process crashed before it added the job. If the old job still exists, its claim finds
- * nothing.
+ * nothing. Batches of gateways without a valid lease are left to `settleOrphans`: nobody would take their jobs.
  */
 export async function takeUnclaimed(
   db: Database,
@@ -29,7 +29,9 @@ export async function takeUnclaimed(
     'unclaimed',
     `WITH lost AS MATERIALIZED (
        SELECT task_id, id FROM batch WHERE ${inDays('task_id')} AND state = 'released' AND channel = $1 AND lane = $2
-         AND released_at < to_timestamp($3::float8 / 1000) ORDER BY released_at LIMIT $4 FOR UPDATE SKIP LOCKED
+         AND released_at < to_timestamp($3::float8 / 1000)
+         AND ($1 <> 'native' OR EXISTS (SELECT 1 FROM gateway_node n WHERE n.id = batch.node AND n.lease_until > now()))
+       ORDER BY released_at LIMIT $4 FOR UPDATE SKIP LOCKED
      )
      UPDATE batch b SET released_at = now() FROM lost
      WHERE b.task_id = lost.task_id AND b.id = lost.id AND ${inDays('b.task_id')}
