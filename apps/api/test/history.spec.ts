@@ -170,8 +170,15 @@ describe('a task list', () => {
       expect(await shown({ campaign, state })).toEqual([])
     expect(await shown({ task_ids: [sending, 7, paused] })).toEqual([paused, sending])
     expect(await shown({ task_ids: [sending, paused], state: 'paused' })).toEqual([paused])
-    const [record] = (await api.client.taskList({ task_ids: [paused] })).list
-    expect(record).toMatchObject({ state: 'paused', eta: null })
+    const unknown = [paused, cancelling, scheduled.task_id]
+    for (const record of (await api.client.taskList({ task_ids: unknown })).list)
+      expect(record).toMatchObject({ eta: null })
+    expect(await shown({ task_ids: [sending, paused], from: later })).toEqual([])
+    expect(await shown({ task_ids: [sending, paused], to: later - 7200 })).toEqual([])
+    expect(await shown({ task_ids: [sending, paused], from: later - 7200, to: later })).toEqual([
+      paused,
+      sending,
+    ])
   })
 
   it('has the task of a request id, so that a caller who lost the answer finds it', async () => {

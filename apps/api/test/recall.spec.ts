@@ -124,7 +124,9 @@ describe('POST /push/task/recall', () => {
     expect(ids.size).toBe(1)
     expect(answers.filter(({ data }) => data.repeated === undefined)).toHaveLength(1)
     const [id] = [...ids]
-    expect((await storedOf(id)).request_id).toBe(request_id)
+    const stored = await storedOf(id)
+    expect(stored.request_id).toBe(request_id)
+    expect(stored.show_end.getTime()).toBe(replace.show_end_time * 1000)
     // Also when the checks of the first call would fail by now, and from notify.
     const late = await recall(task, { request_id, replace: { ...replace, show_end_time: 1 } })
     expect(late.data).toEqual({ ...answers[0]!.data, repeated: true })

@@ -117,11 +117,11 @@ async function planTogether(deps: BeginDeps, tasks: DueTask[]): Promise<TaskToBe
   const planned: TaskToBegin[] = []
   const mayBundle = await deps.mayWaitInBundle()
   await eachHalf(deps, tasks, async (some) => {
-    const audiences = await resolveSmallAudiences(deps.db, some)
+    const { audiences, readAt } = await resolveSmallAudiences(deps.db, some)
     const plans: TaskToBegin[] = []
     for (const [i, task] of some.entries()) {
       try {
-        plans.push(await planSmall(deps, task, audiences[i], mayBundle))
+        plans.push({ ...(await planSmall(deps, task, audiences[i], mayBundle)), readAt })
       } catch (error) {
         if (isTransient(error)) throw error
         await deps.postponed.add(new PlanningFailed(task.taskId, error))

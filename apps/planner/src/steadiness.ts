@@ -7,8 +7,18 @@ const STEADY_MS = 10_000
 const GAP_MS = 2_000
 /** In a shorter gap no lease expires: a worker renews every 8 of 30 seconds. */
 const LEASE_GAP_MS = 20_000
+/** If the clock of Postgres gains more than this on that of this process, it was set ahead. */
+const STEP_MS = 5_000
 /** Short gaps that follow each other for this long mean a slow server, not an outage: reclaiming must go on. */
 const SLOW_MS = 60_000
+
+/** A time by the clock of Postgres. */
+export type DatabaseTime = {
+  /** Unix ms. */
+  at: number
+  /** When it was asked for, by the clock of this process (`performance.now()`). */
+  askedAt: number
+}
 
 export type Steadiness = {
   /** Postgres answered a check. */
@@ -17,8 +27,11 @@ export type Steadiness = {
   pausing(ms: number): void
   /** A statement failed because Postgres was not there. */
   disconnected(): void
-  /** Whether workers have had time to write their results after an outage that this process may not have seen. */
-  isSteady(): boolean
+  /**
+   * Whether workers have had time to write their results after an outage that this process may not have seen, and to renew their leases after
+   * the clock of Postgres was set ahead: then all leases have expired at once. `time` is the present time.
+   */
+  isSteady(time?: DatabaseTime): boolean
 }
 
 /** A process that has just started does not know how long Postgres was away, nor does one whose checks got no answer. */
@@ -27,6 +40,7 @@ export function createSteadiness(now: () => number = () => performance.now()): S
   let answeredAt = now()
   let gapAt = Number.NEGATIVE_INFINITY
   let firstGapAt = Number.NEGATIVE_INFINITY
+  let lastTime: DatabaseTime | undefined
 
   function noteGap(): void {
     const at = now()
@@ -35,6 +49,12 @@ export function createSteadiness(now: () => number = () => performance.now()): S
     if (gap >= LEASE_GAP_MS) outageAt = at
     if (answeredAt - gapAt > STEADY_MS) firstGapAt = at
     gapAt = at
+  }
+
+  function noteStep(time: DatabaseTime): void {
+    // The last time was read after `askedAt`, and this one before now, so a slow answer is no step.
+    if (lastTime && time.at - lastTime.at - (now() - lastTime.askedAt) > STEP_MS) outageAt = now()
+    lastTime = time
   }
 
   return {
@@ -48,8 +68,9 @@ export function createSteadiness(now: () => number = () => performance.now()): S
     disconnected() {
       outageAt = now()
     },
-    isSteady() {
+    isSteady(time) {
       noteGap()
+      if (time) noteStep(time)
       const at = now()
       return at - outageAt > STEADY_MS && (at - gapAt > STEADY_MS || at - firstGapAt > SLOW_MS)
     },

@@ -18,6 +18,7 @@ import type { Channel } from '@herald/domain'
 import { enqueue } from '@herald/plan'
 import { pushQueue } from '@herald/queue'
 import type { FeedDeps } from './feed-round.ts'
+import type { DatabaseTime } from './steadiness.ts'
 
 /** A released batch that was not claimed for this long is enqueued again if its queue is empty: the queue lost its jobs. */
 const LOST_QUEUE_SECONDS = 3
@@ -29,8 +30,8 @@ const LOST_JOB_SECONDS = 8
 const MAX_BATCHES = 1000
 
 export type SweepDeps = FeedDeps & {
-  /** Whether workers have had time to write their results after an outage of Postgres. */
-  isSteady(): boolean
+  /** Whether workers have had time to write their results after an outage of Postgres or a step of its clock. */
+  isSteady(time: DatabaseTime): boolean
   /** Counts recipients by their fate. */
   onEnded(channel: Channel, fate: EndedBatches['fate'], recipients: number): void
 }
@@ -55,8 +56,9 @@ export async function sweepRound(deps: SweepDeps): Promise<boolean> {
 }
 
 async function reclaim(deps: SweepDeps): Promise<number> {
+  const askedAt = performance.now()
   const time = await leaseTime(deps.db)
-  if (!deps.isSteady()) return 0
+  if (!deps.isSteady({ at: Date.parse(time), askedAt })) return 0
   const lost = await endLostBundles(deps.db, time)
   return lost + (await reclaimExpiredLeases(deps.db, time)) + report(deps, await failLost(deps.db, time))
 }

@@ -70,6 +70,34 @@ describe('a planner', () => {
     expect(steadiness.isSteady()).toBe(true)
   })
 
+  it('is not steady for 10 s after the clock of Postgres was set ahead', () => {
+    pass(11_000)
+    const isSteadyAt = (at: number) => steadiness.isSteady({ at, askedAt: clock })
+    const start = 1e12 - clock
+    expect(isSteadyAt(start + clock)).toBe(true)
+    pass(60_000)
+    // A little ahead is the drift of one of the clocks; set back, no lease expires early.
+    for (const drift of [4_000, -60_000, -56_000]) {
+      expect(isSteadyAt(start + clock + drift)).toBe(true)
+      pass(500)
+    }
+    expect(isSteadyAt(start + clock - 20_000)).toBe(false)
+    pass(10_000)
+    expect(isSteadyAt(start + clock - 20_000)).toBe(false)
+    pass(250)
+    expect(isSteadyAt(start + clock - 20_000)).toBe(true)
+  })
+
+  it('does not take a slow answer for a step of the clock', () => {
+    pass(11_000)
+    const askedAt = clock
+    // Read at once, and answered 6 s later; the next one is answered at once.
+    pass(6_000)
+    expect(steadiness.isSteady({ at: 1e12, askedAt })).toBe(true)
+    pass(500)
+    expect(steadiness.isSteady({ at: 1e12 + 6_500, askedAt: clock })).toBe(true)
+  })
+
   it.each([3_000, 12_000])(
     'becomes steady again after a minute on a server that answers after %i ms',
     (ms) => {

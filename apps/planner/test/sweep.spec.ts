@@ -1,3 +1,4 @@
+import { joinNode, leaveNode } from '@herald/db/native'
 import { findImbalances } from '@herald/db/readings'
 import type { Database } from '@herald/db/store'
 import type { Channel } from '@herald/domain'
@@ -6,6 +7,7 @@ import { acceptPlan } from '@herald/testkit'
 import { useDatabase } from '@herald/testkit/use-database'
 import { describe, expect, it } from '@jest/globals'
 import { feedRound } from '../src/feed-round.ts'
+import { createSteadiness } from '../src/steadiness.ts'
 import { sweepRound } from '../src/sweep-round.ts'
 
 const db = useDatabase()
@@ -79,6 +81,7 @@ describe('a batch that was released and not claimed', () => {
     ['for over a minute from a queue that is down', 'fcm', 61, down, false],
     ['for seconds by its gateway', 'native', 4, down, true],
   ])('%s', async (_, channel, seconds, oldest, again) => {
+    await joinNode(db, 'a', 600)
     const task = await released(channel, seconds)
     const { enqueued, deps } = queuesOf(oldest)
     // One that was enqueued again counts as released then.
@@ -88,6 +91,23 @@ describe('a batch that was released and not claimed', () => {
     expect(enqueued).toEqual(again ? [task] : [])
     await settleAll()
   })
+})
+
+it('batches of a gateway without a valid lease are not enqueued again', async () => {
+  await joinNode(db, 'a', 600)
+  const native = await released('native', 60)
+  const vendor = await released('fcm', 60)
+  await leaveNode(db, 'a')
+  const { enqueued, deps } = queuesOf()
+  await sweepRound(deps)
+  expect(enqueued).toEqual([vendor])
+  await db.pool.query('DELETE FROM gateway_node')
+  await sweepRound(deps)
+  expect(enqueued).not.toContain(native)
+  await joinNode(db, 'a', 600)
+  await sweepRound(deps)
+  expect(enqueued).toEqual([vendor, native])
+  await settleAll()
 })
 
 it('a lost batch is found by the jobs of its own lane', async () => {
@@ -160,6 +180,39 @@ it('a statement that Postgres runs after an outage leaves the leases that expire
   expect(await states()).toEqual(['sending', 'sending'])
   await sweepRound(queuesOf().deps)
   expect(await states()).toEqual(['ready', 'settled'])
+  await settleAll()
+})
+
+it('leases that have expired because the clock of Postgres was set ahead are left to their workers for a while', async () => {
+  const task = await released('fcm', 0)
+  await db.pool.query(
+    `UPDATE batch SET state = 'sending', lease_until = now() + interval '30 seconds' WHERE task_id = $1`,
+    [task],
+  )
+  let ahead = 0
+  const query = async (statement: { name: string; text: string }) => {
+    const result = await db.pool.query(statement)
+    if (statement.name !== 'lease-time') return result
+    return { ...result, rows: [[new Date(Date.parse(result.rows[0][0]) + ahead).toISOString()]] }
+  }
+  let passed = 0
+  const steadiness = createSteadiness(() => performance.now() + passed)
+  steadiness.pausing(3_600_000)
+  passed = 11_000
+  const deps = {
+    ...queuesOf().deps,
+    db: { ...db, pool: { query, connect: () => db.pool.connect() } } as unknown as Database,
+    isSteady: steadiness.isSteady,
+  }
+  const state = async () =>
+    (await db.pool.query('SELECT state FROM batch WHERE task_id = $1', [task])).rows[0].state
+  await sweepRound(deps)
+  ahead = 60_000
+  await sweepRound(deps)
+  expect(await state()).toBe('sending')
+  passed += 11_000
+  await sweepRound(deps)
+  expect(await state()).toBe('ready')
   await settleAll()
 })
 

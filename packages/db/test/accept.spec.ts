@@ -26,6 +26,15 @@ const entry = (requestId?: string): TaskToAccept => ({
   plan: { batches: [], inbox: [], unreachable: 1 },
   mayRelease: () => true,
 })
+const bundledEntry = (device: number, requestId?: string): TaskToAccept => ({
+  ...entry(requestId),
+  plan: {
+    batches: [{ channel: 'fcm', certificateId: 1, recipients: [device], tried: [] }],
+    inbox: [],
+    unreachable: 0,
+  },
+  mayBundle: true,
+})
 const lost = () => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
 type Statement = { name: string; text: string; values: unknown[] }
 
@@ -45,18 +54,65 @@ const count = async () =>
   (await db.pool.query<{ count: number }>('SELECT count(*)::int FROM task')).rows[0]!.count
 
 describe('an accept whose reply is lost', () => {
-  it('finds the tasks when it was committed, and writes nothing twice', async () => {
-    const before = await count()
-    const pool = replacing('accept', async (run, time) => {
+  /** The database; the first reply to the statement of this name is lost after the commit. */
+  function losingReply(name: string): { pool: Database; times: () => number } {
+    let times = 0
+    const pool = replacing(name, async (run, time) => {
+      times = time
       const result = await run()
       if (time === 1) throw lost()
       return result
     })
-    const accepted = await acceptTasks(pool, [entry(), entry('named'), entry()])
-    expect(accepted.map(({ fresh }) => fresh)).toEqual([true, true, true])
-    expect(await count()).toBe(before + 3)
-    const { rows } = await db.pool.query('SELECT request_id FROM task WHERE id = $1', [accepted[1]!.taskId])
-    expect(rows).toEqual([{ request_id: 'named' }])
+    return { pool, times: () => times }
+  }
+  const requestsOf = async (taskIds: number[]) => {
+    const { rows } = await db.pool.query(
+      'SELECT t.request_id AS id FROM unnest($1::bigint[]) WITH ORDINALITY AS a (id, n) JOIN task t USING (id) ORDER BY n',
+      [taskIds],
+    )
+    return rows.map(({ id }) => id)
+  }
+
+  it.each([
+    ['accept', [undefined, undefined]],
+    ['accept-requests', [undefined, 'one of three', undefined]],
+    ['accept-requests', ['all', 'have', 'ids']],
+  ])('of %s finds the tasks when it was committed, and writes nothing twice', async (name, requestIds) => {
+    const before = await count()
+    const { pool, times } = losingReply(name)
+    const accepted = await acceptTasks(
+      pool,
+      requestIds.map((id) => entry(id)),
+    )
+    expect(times()).toBe(2)
+    expect(accepted.map(({ fresh }) => fresh)).toEqual(requestIds.map(() => true))
+    expect(await count()).toBe(before + requestIds.length)
+    expect(await requestsOf(accepted.map(({ taskId }) => taskId))).toEqual(requestIds.map((id) => id ?? null))
+  })
+
+  it.each([
+    ['accept-bundled', [undefined, undefined]],
+    ['accept-bundled-requests', [undefined, 'a bundled one']],
+    ['accept-bundled-requests', ['bundled', 'with', 'names']],
+  ])('of %s finds the tasks of its bundle', async (name, requestIds) => {
+    const before = await count()
+    const { pool, times } = losingReply(name)
+    const accepted = await acceptTasks(
+      pool,
+      requestIds.map((id, n) => bundledEntry(n + 1, id)),
+    )
+    expect(times()).toBe(2)
+    expect(accepted.map(({ fresh, released }) => [fresh, released])).toEqual(requestIds.map(() => [true, []]))
+    expect(await count()).toBe(before + requestIds.length)
+    expect(await requestsOf(accepted.map(({ taskId }) => taskId))).toEqual(requestIds.map((id) => id ?? null))
+  })
+
+  it('tells its own tasks from earlier ones with the same request ids', async () => {
+    const [earlier] = await acceptTasks(db, [entry('earlier')])
+    const { pool } = losingReply('accept-requests')
+    const [own, repeated] = await acceptTasks(pool, [entry('own'), entry('earlier')])
+    expect(own).toMatchObject({ fresh: true })
+    expect(repeated).toEqual({ taskId: earlier!.taskId, fresh: false, released: [] })
   })
 
   it('is repeated when it was not', async () => {

@@ -3,10 +3,11 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { createPushTokens } from '../src/devices/push-tokens.ts'
 import { erase } from '../src/erasure/index.ts'
 import { deviceMessages, isBeforeOldestTask, readStats, sumStats } from '../src/history/index.ts'
+import { acknowledge } from '../src/native/index.ts'
 import { countBalanced, findImbalances, listAudit } from '../src/readings/index.ts'
 import { type Database, ensurePartitions } from '../src/store/index.ts'
 import { firstTaskIdAt } from '../src/store/partitions.ts'
-import { listTasks } from '../src/tasks/index.ts'
+import { findReceipts, findRecipients, listTasks, recordReceipts, taskDetails } from '../src/tasks/index.ts'
 import { locksTaken } from './locks-taken.ts'
 import { addApplication, useDatabase } from './setup.ts'
 
@@ -153,6 +154,41 @@ describe('statements that may read every day', () => {
     expect((await findImbalances(db)).map(({ taskId }) => taskId)).toEqual(wrong)
     expect((await findImbalances(db, ids.slice(2))).map(({ taskId }) => taskId)).toEqual(wrong.slice(1))
     await db.pool.query('UPDATE counter SET failed = 0 WHERE task_id = ANY($1::bigint[])', [wrong])
+  })
+
+  it('look up the tasks that a caller names, and record receipts and acknowledgements of them', async () => {
+    const keys = ids.toReversed().map((taskId) => ({ taskId, deviceId: device }))
+    // Another device, of which nothing is known; of days that do not exist too.
+    const invented = [...ids, ...Array.from({ length: 60 }, (_, n) => idAgo(-10 - n))]
+    const acknowledging = async (on: Database) => {
+      const all = invented.map((taskId) => ({ appId: app, taskId, deviceId: device + 1 }))
+      expect(await acknowledge(on, all)).toBe(0)
+    }
+    expect(await daysLocked(acknowledging)).toBeLessThanOrEqual(8)
+    const finding = async (on: Database) => {
+      expect((await findRecipients(on.pool, app, 'fcm', keys)).size).toBe(ids.length)
+    }
+    expect(await daysLocked(finding)).toBeLessThanOrEqual(8)
+    let counted = 0
+    const recording = async (on: Database) => {
+      const receipts = keys.map((key) => ({ ...key, appId: app, event: 'received' as const }))
+      const count = (_: string, added: number) => {
+        counted += added
+      }
+      expect(await recordReceipts(on, receipts, count)).toBe(ids.length)
+      expect(await recordReceipts(on, receipts, count)).toBe(0)
+    }
+    expect(await daysLocked(recording)).toBeLessThanOrEqual(8)
+    expect(counted).toBe(ids.length)
+    const found = async (on: Database) => expect((await findReceipts(on.pool, keys)).size).toBe(ids.length)
+    expect(await daysLocked(found)).toBeLessThanOrEqual(8)
+    const asked = invented.toReversed()
+    const reading = async (on: Database) => {
+      const details = await taskDetails(on, { appId: app }, asked)
+      expect(details.map(({ taskId }) => taskId)).toEqual(ids.toReversed())
+      expect(details[0]!.counters).toMatchObject({ fcm: { target: 1, sent: 1 } })
+    }
+    expect(await daysLocked(reading)).toBeLessThanOrEqual(8)
   })
 
   it('erase a person from the tasks of all days, and from recalls of any', async () => {

@@ -24,6 +24,7 @@ import {
   listTasks,
   mayBundle,
   pauseTask,
+  reclaimExpiredLeases,
   recordReceipts,
   releaseBundles,
   renewBundles,
@@ -571,6 +572,8 @@ describe('a settle', () => {
     await expireLeases()
     await endLostBundles(db, await leaseTime(db))
     expect(await settlePlain(bundle, 'a', '.ss')).toEqual(new Map())
+    const leased = tasks.map((taskId) => ({ taskId, bundle: { id: bundle, worker: 'a' } }))
+    expect(await renewBundles(db, leased, 30)).toEqual(new Set())
     expect(await rowOf(bundle)).toMatchObject({ state: 'settled', status: 'smm', worker: null })
     expect(await batchesOf(tasks[1]!)).toEqual([
       { id: 0, state: 'ready', version: 2, attempts: 1, lost: 1, status: '.', worker: null },
@@ -651,6 +654,14 @@ describe('a task in a bundle', () => {
     expect(await batchesOf(tasks[1]!)).toMatchObject([{ state: 'sending', version: 1, worker: 'a' }])
     const leased = tasks.map((taskId) => ({ taskId, bundle: { id: bundle, worker: 'a' } }))
     expect(await renewBundles(db, leased, 30)).toEqual(new Set(tasks))
+    // Also if the leases have expired, until they are reclaimed.
+    await expireLeases()
+    await db.pool.query(`UPDATE batch SET lease_until = now() - interval '1 second' WHERE task_id = $1`, [
+      tasks[1],
+    ])
+    expect(await renewBundles(db, leased, 30)).toEqual(new Set(tasks))
+    await endLostBundles(db, await leaseTime(db))
+    await reclaimExpiredLeases(db, await leaseTime(db))
     // The worker knows nothing of it: the letter tells it to settle the batch.
     expect(await settlePlain(bundle, 'a', 'sss')).toEqual(new Map([[bundle, 'sms']]))
     const sent = settlementOf(

@@ -1,7 +1,7 @@
 import { sampleMessage } from '@herald/testkit'
 import { afterEach, expect, it, jest } from '@jest/globals'
 import { ensurePartitions } from '../src/store/index.ts'
-import { acceptTasks, findDueWork } from '../src/tasks/index.ts'
+import { acceptTasks, findDueWork, giveBackDue, takeDueTasks } from '../src/tasks/index.ts'
 import { useDatabase } from './setup.ts'
 
 const db = useDatabase()
@@ -57,27 +57,34 @@ it('says what is due, and when the first of the rest becomes due by itself', asy
   expect(await findDueWork(db)).toMatchObject({ plan: true })
 })
 
-it('looks at older days every five seconds, and when a task of them begins', async () => {
-  const DAY = 86_400_000
-  await ensurePartitions(db, Date.now() - 5 * DAY)
-  let now = 0
-  jest.spyOn(performance, 'now').mockImplementation(() => now)
-  // A process of its own, which has looked at nothing yet.
-  const fresh = { ...db, pool: new Proxy(db.pool, { get: (pool, key) => bound(pool, key) }) }
-  const begins = (beginAt: string) =>
-    db.pool.query(`UPDATE task SET state = 'accepted', begin_at = ${beginAt} WHERE app_id = 'older'`)
-  await db.pool.query('DELETE FROM inbox; DELETE FROM pause_change; DELETE FROM task; DELETE FROM task_check')
-  await db.pool.query(
+const DAY = 86_400_000
+const begins = (beginAt: string) =>
+  db.pool.query(`UPDATE task SET state = 'accepted', begin_at = ${beginAt} WHERE app_id = 'older'`)
+const addTask = (appId: string, daysAgo: number) =>
+  db.pool.query(
     `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl, begin_at)
-     VALUES (next_task_id() - ${5 * DAY * 4096}::bigint, $1, 'accepted', '{"kind":"all"}', 'combined', '{}', '{}', 'normal', 100,
+     VALUES (next_task_id() - ${daysAgo * DAY * 4096}::bigint, $1, 'accepted', '{"kind":"all"}', 'combined', '{}', '{}', 'normal', 100,
        now() + interval '1 hour')`,
-    ['older'],
+    [appId],
   )
+
+/** A task of an older day, and a process of its own, which has looked at nothing yet, with a clock. */
+async function withOlderTask() {
+  await ensurePartitions(db, Date.now() - 5 * DAY)
+  await db.pool.query('DELETE FROM inbox; DELETE FROM pause_change; DELETE FROM task; DELETE FROM task_check')
+  await addTask('older', 5)
+  const clock = { now: 0 }
+  jest.spyOn(performance, 'now').mockImplementation(() => clock.now)
+  return { clock, fresh: { ...db, pool: new Proxy(db.pool, { get: (pool, key) => bound(pool, key) }) } }
+}
+
+it('looks at older days every five seconds, and when a task of them begins', async () => {
+  const { clock, fresh } = await withOlderTask()
   expect(await findDueWork(fresh)).toMatchObject({ plan: false })
   // Begin times do not change, so this stands for whatever a look at the present days does not see.
   await begins('now()')
   expect(await findDueWork(fresh)).toMatchObject({ plan: false })
-  now += 5000
+  clock.now += 5000
   expect(await findDueWork(fresh)).toMatchObject({ plan: true })
   expect(await findDueWork(fresh)).toMatchObject({ plan: true })
 
@@ -85,8 +92,32 @@ it('looks at older days every five seconds, and when a task of them begins', asy
   const { nextMs } = await findDueWork(fresh)
   expect(nextMs).toBeLessThanOrEqual(300)
   await db.pool.query(`UPDATE task SET begin_at = now()`)
-  now += 300
+  clock.now += 300
   expect(await findDueWork(fresh)).toMatchObject({ plan: true })
+})
+
+it('takes tasks of older days when the first of them is due, or has been for five seconds at most', async () => {
+  const { clock, fresh } = await withOlderTask()
+  await addTask('present', 0)
+  await db.pool.query(`UPDATE task SET begin_at = now() WHERE app_id = 'present'`)
+  const taken = async () => {
+    const due = await takeDueTasks(fresh, { lane: 'normal', after: '', max: 64, except: [] })
+    if (due) await giveBackDue(fresh, due.lease)
+    return due?.tasks.map(({ appId }) => appId).sort()
+  }
+  expect(await taken()).toEqual(['present'])
+  await begins('now()')
+  expect(await taken()).toEqual(['present'])
+  clock.now += 5000
+  expect(await taken()).toEqual(['older', 'present'])
+  expect(await taken()).toEqual(['older', 'present'])
+
+  await begins(`now() + interval '1 hour'`)
+  clock.now += 5000
+  expect(await taken()).toEqual(['present'])
+  clock.now += 3_600_000
+  await begins('now()')
+  expect(await taken()).toEqual(['older', 'present'])
 })
 
 function bound(pool: object, key: PropertyKey): unknown {

@@ -12,7 +12,15 @@ import {
   waitingInbox,
 } from '../src/native/index.ts'
 import { readBacklog } from '../src/readings/index.ts'
-import { byDays, daysBetween, daysFrom, daysOf, openDays, textWithin } from '../src/store/days.ts'
+import {
+  byDays,
+  daysBetween,
+  daysFrom,
+  daysOf,
+  groupByKeptDays,
+  openDays,
+  textWithin,
+} from '../src/store/days.ts'
 import { type Database, ensurePartitions } from '../src/store/index.ts'
 import { firstTaskIdAt, IDS_PER_DAY } from '../src/store/partitions.ts'
 import {
@@ -217,6 +225,17 @@ describe('a database with partitions for many days', () => {
       ]),
     )
   }
+
+  it('leaves out ids of days that do not exist if they are of many days', async () => {
+    const daysAhead = (from: number) =>
+      Array.from({ length: 20 }, (_, n) => firstTaskIdAt(Date.now() + (from + n) * DAY))
+    const now = firstTaskIdAt(Date.now())
+    const ids = [...daysAhead(-40), now, ...daysAhead(20), now + 1]
+    expect(await groupByKeptDays(db.pool, ids, Number)).toEqual([[now, now + 1]])
+    // Few days are one list, and no statement.
+    const few = [now, ...daysAhead(20).slice(0, 7)]
+    expect(await groupByKeptDays(undefined as never, few, Number)).toEqual([few])
+  })
 
   it('locks as many tables per statement as one with partitions for nine', async () => {
     await pipeline(db)

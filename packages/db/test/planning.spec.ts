@@ -321,8 +321,8 @@ describe('an audience', () => {
       { appId, audience },
       { appId, audience: planned! },
     ]) {
-      const [devices] = await resolveSmallAudiences(db, [scope])
-      expect(devices?.map(({ id }) => id)).toEqual(ids.slice(1))
+      const { audiences } = await resolveSmallAudiences(db, [scope])
+      expect(audiences[0]?.map(({ id }) => id)).toEqual(ids.slice(1))
     }
     await finish(due!.tasks[0]!.taskId)
   })
@@ -346,7 +346,7 @@ describe('an audience', () => {
       audience: { kind: 'all' as const },
     }))
     const found = await resolveSmallAudiences({ ...db, pool } as never, scopes)
-    expect(found.map((devices) => devices?.length)).toEqual(scopes.map(() => 1))
+    expect(found.audiences.map((devices) => devices?.length)).toEqual(scopes.map(() => 1))
     expect(most).toBe(3)
   })
 
@@ -360,13 +360,14 @@ describe('an audience', () => {
   ])('of %s is small up to a thousand devices', async (what, audience) => {
     const appId = `small ${what}`
     const ids = await addDevices(appId, 1000)
-    const [few] = await resolveSmallAudiences(db, [{ appId, audience }])
-    expect(few?.map(({ id }) => id)).toEqual(ids)
+    const { audiences } = await resolveSmallAudiences(db, [{ appId, audience }])
+    expect(audiences[0]?.map(({ id }) => id)).toEqual(ids)
     await db.pool.query(
       `WITH d AS (INSERT INTO device (app_id, guid, push_token, alias, user_id) VALUES ($1, 'last', $1 || 'last', 'alias', 7) RETURNING id)
        INSERT INTO device_tag (tag_id, device_id) SELECT tag.id, d.id FROM tag, d WHERE tag.app_id = $1`,
       [appId],
     )
-    expect(await resolveSmallAudiences(db, [{ appId, audience }])).toEqual([undefined])
+    const many = await resolveSmallAudiences(db, [{ appId, audience }])
+    expect(many.audiences).toEqual([undefined])
   })
 })

@@ -1,6 +1,6 @@
 import type { Plan } from '@herald/domain'
 import { acceptPlan, sampleMessage, until } from '@herald/testkit'
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { readStats, type StatCounts, sumStats } from '../src/history/index.ts'
 import {
   acceptTasks,
@@ -227,6 +227,22 @@ describe('sums of statistics', () => {
     expect(await shown()).toMatchObject({ target: 12, sent: 12 })
     await sumAll()
     expect(await notes()).toBe(0)
+  })
+
+  it('contain later tasks although the clock of the planner is ahead', async () => {
+    await sumAll()
+    await bundled(1)
+    const ahead = Date.now() + 2 * DAY_MS
+    jest.spyOn(Date, 'now').mockReturnValue(ahead)
+    try {
+      while (await sumStats(db));
+    } finally {
+      jest.restoreAllMocks()
+    }
+    const { tasks, bundle } = await bundled(3)
+    expect((await head()).noted).toBeLessThan(tasks[0]!)
+    await settleBundle(bundle, 3)
+    expect(await shown()).toMatchObject({ target: 4, sent: 3 })
   })
 
   it('wait for transactions that may have changed counters without a note', async () => {

@@ -146,7 +146,7 @@ export function createAcceptor(deps: {
   async function planSmall(tasks: NewTask[], mayBundle: boolean): Promise<TaskToAccept[]> {
     // Whether a begin time has come is decided by the clock of Postgres, in the planner.
     const now = tasks.filter(({ message }) => message.showBegin === undefined)
-    const audiences = await resolveSmallAudiences(deps.db, now)
+    const { audiences, readAt } = await resolveSmallAudiences(deps.db, now)
     const planned: TaskToAccept[] = []
     let certificates: { appId: string; of: ApplicationCertificates } | undefined
     let next = 0
@@ -159,7 +159,7 @@ export function createAcceptor(deps: {
       // Neighbours are mostly of one application.
       if (certificates?.appId !== task.appId)
         certificates = { appId: task.appId, of: await deps.certificates.of(task.appId) }
-      planned.push({ ...planOf(task, devices, certificates.of), mayBundle })
+      planned.push({ ...planOf(task, devices, certificates.of), mayBundle, readAt })
     }
     return planned
   }

@@ -29,7 +29,7 @@ export {
   setAlias,
   setBadge,
 } from './devices.ts'
-export { createLastSeen, isSeenLongAgoSql, type LastSeen, markSeen } from './last-seen.ts'
+export { createLastSeen, type LastSeen } from './last-seen.ts'
 export { hashOf, hideClearTokens, openPushTokens, type PushTokens } from './push-tokens.ts'
 export { retireReported } from './reported-tokens.ts'
 export { markSuspect, updateSuspects } from './retired-tokens.ts'

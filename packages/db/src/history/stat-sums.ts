@@ -60,21 +60,25 @@ export function countsOfSql(columns: string, range: IdRange): string {
  * One step of summing up the counters of older tasks. First `noted` is moved: from the commit on triggers note each change of a counter of
  * the tasks below it. The next transaction writes its own xid: all that read the former head have a lower one. When these have ended, the
  * counters of the tasks are summed, and the notes that the same snapshot contains are deleted: they are in the counters already. Later
- * notes are added to the sums. Returns whether more can be done at once. One process at a time; others return false.
+ * notes are added to the sums. Returns whether more can be done at once. One process at a time; others return false. By the clock of Postgres,
+ * by which ids are drawn, unless a spec gives `now`: tasks that get ids below `noted` later would be missing in the sums for good.
  */
-export function sumStats(db: Database, now = Date.now()): Promise<boolean> {
+export function sumStats(db: Database, now?: number): Promise<boolean> {
   return inTransaction(db, async (runner) => {
-    const [head] = await run<[noted: number, summed: number, hasMoved: boolean, isAlone: boolean]>(
+    const [head] = await run<
+      [noted: number, summed: number, hasMoved: boolean, isAlone: boolean, time: number]
+    >(
       runner,
       undefined,
-      `SELECT noted, summed, xid = ${NOT_DRAWN}, xid < pg_snapshot_xmin(pg_current_snapshot()) FROM stat_head FOR UPDATE SKIP LOCKED`,
+      `SELECT noted, summed, xid = ${NOT_DRAWN}, xid < pg_snapshot_xmin(pg_current_snapshot()),
+         floor(extract(epoch FROM now()) * 1000)::float8 FROM stat_head FOR UPDATE SKIP LOCKED`,
       [],
     )
     if (!head) return false
-    const [noted, summed, hasMoved, isAlone] = head
+    const [noted, summed, hasMoved, isAlone, time] = head
     const folded = await addChanges(runner, summed)
     // Before the next tasks are summed, other transactions have to end.
-    if (summed >= noted) return (await moveNoted(runner, noted, now)) || folded
+    if (summed >= noted) return (await moveNoted(runner, noted, now ?? time)) || folded
     if (hasMoved) await run(runner, undefined, 'UPDATE stat_head SET xid = pg_current_xact_id()', [])
     if (!isAlone) return hasMoved || folded
     await sumNext(runner, summed, noted)

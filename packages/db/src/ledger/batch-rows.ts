@@ -54,21 +54,34 @@ export function insertBatchesSql(insert: {
   task: string
   taskId: string
   state: string
+  /** When the devices were read. */
+  plannedAt: string
   /** One more column, with its value. */
   extra?: [column: string, value: string]
 }): string {
-  const { from, task, taskId, state, extra } = insert
+  const { from, task, taskId, state, plannedAt, extra } = insert
   return `INSERT INTO batch (task_id, app_id, channel, certificate_id, topic, node, lane, state, size, recipients, status, tried,
-    deadline${extra ? `, ${extra[0]}` : ''})
+    deadline, planned_at${extra ? `, ${extra[0]}` : ''})
   SELECT ${taskId}, ${task}.app_id, b.channel, b.certificate_id, b.topic, b.node, ${task}.lane, ${state}, b.size,
-    b.recipients::bigint[], repeat('.', b.size), b.tried::text[], ${task}.deadline${extra ? `, ${extra[1]}` : ''}
+    b.recipients::bigint[], repeat('.', b.size), b.tried::text[], ${task}.deadline, ${plannedAt}${extra ? `, ${extra[1]}` : ''}
   FROM ${from}`
 }
 
-/** Inserts inbox rows of devices `d` that are no targets: the message went to their vendor. `task` has id, app_id and deadline. */
-export function insertCopiesSql(task: string, from: string): string {
-  return `INSERT INTO inbox (task_id, device_id, app_id, expires_at, sent_at, is_copy)
-  SELECT ${task}.id, d.id, ${task}.app_id, ${task}.deadline, now(), true FROM ${from}`
+/** Inserts inbox rows of devices `d`. `task` has id, app_id and deadline. */
+export function insertInboxSql(task: string, plannedAt: string, from: string): string {
+  return `INSERT INTO inbox (task_id, device_id, app_id, expires_at, planned_at)
+  SELECT ${task}.id, d.id, ${task}.app_id, ${task}.deadline, ${plannedAt} FROM ${from}`
+}
+
+/** Inserts inbox rows of devices `d` that are no targets: the message went to their vendor. */
+export function insertCopiesSql(task: string, plannedAt: string, from: string): string {
+  return `INSERT INTO inbox (task_id, device_id, app_id, expires_at, planned_at, sent_at, is_copy)
+  SELECT ${task}.id, d.id, ${task}.app_id, ${task}.deadline, ${plannedAt}, now(), true FROM ${from}`
+}
+
+/** A time in Unix µs; null is the present. */
+export function timeOrNowSql(micros: string): string {
+  return `coalesce(to_timestamp(${micros}::float8 / 1000000), now())`
 }
 
 /** The state of a batch that waits to be released, from its task `t`. */

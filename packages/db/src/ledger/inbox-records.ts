@@ -1,10 +1,9 @@
 import type { Reason } from '@herald/domain'
 import { inDays } from '../store/days.ts'
+import { INDEXED_SIZE } from './counter-rows.ts'
 import { reasonLiteral } from './failure-rows.ts'
 
-/** Devices per record of a task that is not `wide`: the index batch_devices has batches of at most this size. */
-const INDEXED_SIZE = 64
-/** Devices per record otherwise, as many as a batch has. */
+/** Devices per record of a `wide` task, as many as a batch has. */
 const FULL_SIZE = 1000
 
 /** Why messages that were not sent left the inbox. */

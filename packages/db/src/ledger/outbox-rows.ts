@@ -1,13 +1,5 @@
 import { inDays } from '../store/days.ts'
 
-/** Events about devices; each is an entry of one of these counters. */
-export type DeviceEvent =
-  | 'device.sent'
-  | 'device.failed'
-  | 'device.expired'
-  | 'device.received'
-  | 'device.clicked'
-
 /** A row of the outbox has at most this many devices. */
 export const devicesPerRow = 1000
 

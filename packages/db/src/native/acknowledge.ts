@@ -4,7 +4,7 @@ import { addRecordsSql } from '../ledger/inbox-records.ts'
 import { addEventsSql } from '../ledger/outbox-rows.ts'
 import { isTold, tellingTasksSql } from '../ledger/task-events.ts'
 import type { Database } from '../store/database.ts'
-import { daysOf, inDays, runWithin } from '../store/days.ts'
+import { daysOf, groupByKeptDays, inDays, runWithin } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
 import { recordReceipts } from '../tasks/receipts.ts'
 
@@ -20,6 +20,14 @@ export async function acknowledge(
   db: Database,
   acknowledgements: readonly Acknowledgement[],
 ): Promise<number> {
+  let count = 0
+  // A device may name any task.
+  const lists = await retrying(() => groupByKeptDays(db.pool, acknowledgements, ({ taskId }) => taskId))
+  for (const some of lists) count += await acknowledgeSome(db, some)
+  return count
+}
+
+async function acknowledgeSome(db: Database, acknowledgements: readonly Acknowledgement[]): Promise<number> {
   const days = daysOf(acknowledgements.map((a) => a.taskId))
   const rows = await retrying(() =>
     runWithin<[ord: number, counted: number, isCopy: boolean]>(db.pool, days, 'acknowledge', acknowledgeSql, [

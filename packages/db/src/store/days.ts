@@ -68,17 +68,44 @@ export function daysOf(taskIds: readonly (number | bigint)[]): Days {
 
 /** Divides tasks of any days, in ascending order, into lists that are of few days each: `daysOf` a list has only the days of its tasks. */
 export function byDays(taskIds: readonly number[]): number[][] {
-  const lists: number[][] = []
+  return groupByDays(taskIds, (id) => id)
+}
+
+/** The same for anything that has the id of a task. All of one day are in one list. */
+export function groupByDays<T>(items: readonly T[], taskIdOf: (item: T) => number): T[][] {
+  const lists: T[][] = []
   let days = new Set<number>()
-  for (const id of [...taskIds].sort((a, b) => a - b)) {
-    if (lists.length === 0 || (days.size === MAX_RUNS && !days.has(dayOfId(id)))) {
+  for (const item of [...items].sort((a, b) => taskIdOf(a) - taskIdOf(b))) {
+    const day = dayOfId(taskIdOf(item))
+    if (lists.length === 0 || (days.size === MAX_RUNS && !days.has(day))) {
       lists.push([])
       days = new Set()
     }
-    days.add(dayOfId(id))
-    lists.at(-1)!.push(id)
+    days.add(day)
+    lists.at(-1)!.push(item)
   }
   return lists
+}
+
+/** Days ahead that may have partitions. */
+const DAYS_AHEAD = 8
+
+/**
+ * The same for ids that callers choose: one statement for all of them would lock every day that is kept. If they need several lists, those
+ * of days that do not exist are left out, which would cost a statement per list.
+ */
+export async function groupByKeptDays<T>(
+  runner: Runner,
+  items: readonly T[],
+  taskIdOf: (item: T) => number,
+): Promise<T[][]> {
+  const lists = groupByDays(items, taskIdOf)
+  if (lists.length <= 1) return lists
+  const { now, first, before } = await readExtent(runner)
+  const from = before > 0 ? 0 : first
+  const upto = firstTaskIdAt(now) + DAYS_AHEAD * IDS_PER_DAY
+  const kept = items.filter((item) => taskIdOf(item) >= from && taskIdOf(item) < upto)
+  return groupByDays(kept, taskIdOf)
 }
 
 /** The days from `from` to before `to`, by their numbers. */
@@ -239,6 +266,13 @@ export async function openDays(db: Database, andHours = 0): Promise<Days> {
 export async function presentDays(db: Database): Promise<Days> {
   const { newest, young } = await openWork(db)
   return daysOfSearch([], dayOfId(young), newest)
+}
+
+/** Those of `openDays` before `presentDays`; undefined if there are none. */
+export async function olderDays(db: Database): Promise<Days | undefined> {
+  const { open, young } = await openWork(db)
+  const older = open.filter((day) => day < dayOfId(young))
+  return older.length === 0 ? undefined : daysOfSearch(older, older.at(-1)!, older.at(-1)!)
 }
 
 /** The first id of the days of `openDays`. */

@@ -9,15 +9,18 @@ import {
   idList,
   insertBatchesSql,
   insertCopiesSql,
+  insertInboxSql,
   type ReleasedBatch,
   releasedBundle,
   textList,
+  timeOrNowSql,
 } from '../ledger/batch-rows.ts'
 import { addChecksSql, isWide, targetRecord, targetRows } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { isConflict, isInDoubt, isTransient, retrying } from '../store/errors.ts'
 import { run } from '../store/statement.ts'
+import { firstReadAt } from './audience.ts'
 import { bundlesOf, insertBundlesSql, type Single, singleOf, withoutFewWaiting } from './bundles.ts'
 import { findRequestsSql, requestSteps } from './requests.ts'
 
@@ -31,6 +34,8 @@ export type TaskToAccept = {
   mayBundle?: boolean
   /** The same if it is left to the feeder. */
   mayWaitInBundle?(batch: Plan['batches'][number]): boolean
+  /** That of `SmallAudiences`. */
+  readAt?: number
 }
 
 export type AcceptedTask = {
@@ -69,21 +74,22 @@ export async function acceptTasks(db: Database, entries: TaskToAccept[]): Promis
   const results: AcceptedTask[] = new Array(entries.length)
   const singles = withoutFewWaiting(order.map(({ entry }) => bundledSingle(entry)))
   const rows = order.map(({ entry, ord }, i) => taskRow(entry, ord, singles[i]))
-  const { inserted, bundles } = await insertOnce(db, rows)
+  const { inserted, bundles, ids } = await insertOnce(db, rows, firstReadAt(entries))
   for (const [ord, taskId, released] of inserted) {
     results[ord] = { taskId, fresh: true, released: (released ?? []).map((batch) => ({ ...batch, taskId })) }
   }
   for (const bundle of bundles) results[bundle.ord]!.released.push(bundle.released)
-  const missing = order.filter(({ ord }) => !results[ord])
+  const missing = order.flatMap(({ entry, ord }, i) => (results[ord] ? [] : { entry, ord, drawn: ids[i] }))
   if (missing.length > 0) {
     const tasks = missing.map(({ entry }) => entry.task)
     const found = await retrying(() => findRequests(db, tasks)).catch((error: unknown) => {
       throw new PartlyAccepted(results, error)
     })
-    missing.forEach(({ ord }, i) => {
+    missing.forEach(({ ord, drawn }, i) => {
       const taskId = found[i]
       if (taskId === undefined) throw new Error('a task was neither inserted nor found by its request id')
-      results[ord] = { taskId, fresh: false, released: [] }
+      // With the id that was drawn for it, the task is of the attempt whose reply was lost; the planner will enqueue its batches.
+      results[ord] = { taskId, fresh: taskId === drawn, released: [] }
     })
   }
   return results
@@ -95,9 +101,14 @@ type Inserted = { inserted: InsertedRow[]; bundles: { ord: number; released: Rel
 
 /**
  * Inserts the tasks once, even if the connection is lost during the commit. Their ids are drawn before the statement, so it can
- * be repeated: if the ids are then taken, the lost attempt was committed.
+ * be repeated: if the ids are then taken, the lost attempt was committed. If all tasks have request ids, a repetition inserts nothing
+ * instead; their request ids then belong to the ids that were drawn. Returns these too.
  */
-async function insertOnce(db: Database, tasks: TaskRow[]): Promise<Inserted> {
+async function insertOnce(
+  db: Database,
+  tasks: TaskRow[],
+  readAt: number | undefined,
+): Promise<Inserted & { ids: readonly number[] }> {
   let ids = await newTaskIds(db, tasks.length)
   const withRequests = tasks.some((task) => task.request_id !== undefined)
   const insert = async (): Promise<Inserted> => {
@@ -106,20 +117,21 @@ async function insertOnce(db: Database, tasks: TaskRow[]): Promise<Inserted> {
       tasks.map((task) => task.single),
     )
     const inserted = bundles.every((bundle) => bundle !== undefined)
-      ? await insertBundled(db, tasks, ids, bundles, withRequests)
-      : await insertPlanned(db, tasks, ids, bundles, withRequests)
+      ? await insertBundled(db, tasks, ids, bundles, withRequests, readAt)
+      : await insertPlanned(db, tasks, ids, bundles, withRequests, readAt)
     return { inserted, bundles: releasedBundles(tasks, bundles, inserted) }
   }
   for (let draws = 1; ; draws++) {
     try {
       // A deadlock with another commit was rolled back, so it is repeated. So is one that met a program of the release before, which
       // used the same request id and does not know the table of them: the next attempt sees its task.
-      return await retryWithBackoff(insert, {
+      const written = await retryWithBackoff(insert, {
         isTransient: (error) => isConflict(error) || isRequestTaken(error),
         forMs: CONFLICT_MS,
       })
+      return { ...written, ids }
     } catch (error) {
-      if (isInDoubt(error)) return repeatInDoubt(error)
+      if (isInDoubt(error)) return { ...(await repeatInDoubt(error)), ids }
       // If the server's clock was set back, ids repeat. Nothing was written in this case; other ids are drawn.
       if (!isIdTaken(error) || draws > 3) throw error
       ids = await newTaskIds(db, tasks.length)
@@ -168,6 +180,7 @@ async function insertPlanned(
   ids: readonly number[],
   bundles: readonly (number | undefined)[],
   withRequests: boolean,
+  readAt: number | undefined,
 ): Promise<InsertedRow[]> {
   const kind = tasks.every(isBatched) ? 'batched' : 'any'
   const rows = JSON.stringify(tasks.map((task, i) => storedRow(task, ids[i]!, bundles[i])))
@@ -175,7 +188,7 @@ async function insertPlanned(
     db.pool,
     `accept${kind === 'any' ? '' : `-${kind}`}${withRequests ? '-requests' : ''}`,
     acceptPlannedSql[kind][withRequests ? 'requests' : 'tasks'],
-    [rows],
+    [rows, readAt],
   )
 }
 
@@ -186,6 +199,7 @@ async function insertBundled(
   ids: readonly number[],
   bundles: readonly (number | undefined)[],
   withRequests: boolean,
+  readAt: number | undefined,
 ): Promise<InsertedRow[]> {
   const shared: SharedPart[] = []
   const numbers: number[] = []
@@ -206,6 +220,7 @@ async function insertBundled(
       jsonTexts(tasks.map((task) => task.audience)),
       jsonTexts(tasks.map((task) => task.message)),
       idList(tasks.map((task) => task.single!.deviceId)),
+      readAt,
     ],
   )
   const [freshIds, at] = row!
@@ -320,7 +335,7 @@ WITH shared AS MATERIALIZED (
   FROM timed WHERE ${condition}
   RETURNING id
 ), bundles AS (
-  ${insertBundlesSql}
+  ${insertBundlesSql(timeOrNowSql('$8'))}
   FROM timed JOIN inserted USING (id) GROUP BY 1, 2, 3
 )
 SELECT CASE WHEN count(*) < cardinality($3::bigint[]) THEN coalesce(string_agg(id::text, ','), '') END,
@@ -330,6 +345,7 @@ FROM inserted`
 
 /** Without `all`, every task has batches and no inbox. */
 function plannedSql(steps: string, condition: string, all: boolean): string {
+  const plannedAt = timeOrNowSql('$2')
   return `
 WITH input AS MATERIALIZED (
   SELECT r.*, GREATEST(now(), to_timestamp(r.show_begin)) AS begin_at,
@@ -356,6 +372,7 @@ WITH input AS MATERIALIZED (
     task: 'f',
     taskId: 'f.id',
     state: 'b.state',
+    plannedAt,
     extra: ['released_at', "CASE WHEN b.state = 'released' THEN now() END"],
   })}
   RETURNING task_id, id, channel, certificate_id, node, lane, size, state
@@ -365,13 +382,12 @@ WITH input AS MATERIALIZED (
 )${
     all
       ? `, bundles AS (
-  ${insertBundlesSql}
+  ${insertBundlesSql(plannedAt)}
   FROM fresh WHERE bundle IS NOT NULL GROUP BY 1, 2, 3
 ), inboxes AS (
-  INSERT INTO inbox (task_id, device_id, app_id, expires_at)
-  SELECT f.id, d.id, f.app_id, f.deadline FROM fresh f, unnest(f.inbox::bigint[]) AS d (id)
+  ${insertInboxSql('f', plannedAt, 'fresh f, unnest(f.inbox::bigint[]) AS d (id)')}
 ), copies AS (
-  ${insertCopiesSql('f', 'fresh f, unnest(f.copies::bigint[]) AS d (id)')}
+  ${insertCopiesSql('f', plannedAt, 'fresh f, unnest(f.copies::bigint[]) AS d (id)')}
 ), checks AS (
   ${addChecksSql("SELECT id AS task_id FROM fresh WHERE state = 'sending' AND batches IS NULL")}
 )`

@@ -23,6 +23,7 @@ type DeviceRow = [
   registeredAt: number,
   bundleId: string | null,
   region: string | null,
+  readAt: number,
 ]
 
 /** Instead of the node's name: the app of the device is in the background. A column of its own would cost every row of a broadcast. */
@@ -42,6 +43,7 @@ const columnsOfDevice = [
   `(date_part('epoch', b.registered_at) * 1000000)::bigint`,
   'b.bundle_id',
   'b.region',
+  `(date_part('epoch', now()) * 1000000)::bigint`,
 ] as const
 const deviceColumns = columnsOfDevice.join(', ')
 const deviceJoins = `
@@ -294,7 +296,7 @@ function ascending(ids: number[]): number[] {
  * Returns the audience's devices, or undefined if it is not small. Reads a limited number of rows, so that a request for a million
  * devices costs no more than one for a thousand.
  */
-async function smallAudienceOf(db: Database, scope: AudienceScope): Promise<PlanDevice[] | undefined> {
+async function smallAudienceOf(db: Database, scope: AudienceScope): Promise<Resolved> {
   const { audience } = scope
   const values = [scope.appId, scope.groupId ?? null, listOf(audience)]
   const bound =
@@ -311,7 +313,7 @@ async function smallAudienceOf(db: Database, scope: AudienceScope): Promise<Plan
       `SELECT count(*)::int FROM (${boundSql[bound]} LIMIT $3) r`,
       [scope.appId, bound === 'group' ? scope.groupId : values[2], limit],
     )
-    if (count![0] >= limit) return undefined
+    if (count![0] >= limit) return {}
     if (audience.kind === 'all') return groupDevices(db, scope)
   }
   const rows = await run<DeviceRow>(
@@ -320,7 +322,7 @@ async function smallAudienceOf(db: Database, scope: AudienceScope): Promise<Plan
     `SELECT ${deviceColumns} FROM (${audienceSql(audience, false)} LIMIT ${smallAudience + 1}) d ${deviceJoins} ORDER BY d.id`,
     values,
   )
-  return ifSmall(devicesOf(rows))
+  return resolvedFrom(rows)
 }
 
 /** Rows that a statement of `audienceSql` reads before it sorts them. $1 is the application, $2 the list or the group. */
@@ -331,7 +333,7 @@ const boundSql = {
     'SELECT 1 FROM group_member m JOIN device d ON d.app_id = $1 AND d.user_id = m.user_id WHERE m.group_id = $2',
 }
 
-async function groupDevices(db: Database, scope: AudienceScope): Promise<PlanDevice[] | undefined> {
+async function groupDevices(db: Database, scope: AudienceScope): Promise<Resolved> {
   const rows = await run<DeviceRow>(
     db.pool,
     'small-group',
@@ -339,11 +341,15 @@ async function groupDevices(db: Database, scope: AudienceScope): Promise<PlanDev
      WHERE m.group_id = $2 AND d.enabled ORDER BY d.id`,
     [scope.appId, scope.groupId],
   )
-  return ifSmall(devicesOf(rows))
+  return resolvedFrom(rows)
 }
 
-function ifSmall(devices: PlanDevice[]): PlanDevice[] | undefined {
-  return devices.length > smallAudience ? undefined : devices
+/** Without devices the audience is not small. `readAt` is Unix µs, by the clock of Postgres; of no rows nothing depends on it. */
+type Resolved = { devices?: PlanDevice[]; readAt?: number }
+
+function resolvedFrom(rows: readonly (DeviceRow | [...DeviceRow, ord: number])[]): Resolved {
+  const devices = devicesOf(rows)
+  return devices.length > smallAudience ? {} : { devices, readAt: rows[0]?.[8] }
 }
 
 /** Requests for one device each are resolved together: one statement for many costs a tenth of one statement per request. */
@@ -357,12 +363,24 @@ const MAX_GROUPED_VALUES = 5
 /** Statements of one call at a time. 64 broadcasts would take all connections of the process, and other callers would give up waiting. */
 const MAX_CONCURRENT = 3
 
-/** Resolves the audiences of several requests, in the order of `scopes`; undefined for those that are not small. */
-export async function resolveSmallAudiences(
-  db: Database,
-  scopes: AudienceScope[],
-): Promise<(PlanDevice[] | undefined)[]> {
-  const resolved: (PlanDevice[] | undefined)[] = scopes.map(() => [])
+/** In the order of the requests; undefined for those that are not small. */
+export type SmallAudiences = {
+  audiences: (PlanDevice[] | undefined)[]
+  /** When the first of them was read, in Unix µs by the clock of Postgres. Undefined: no devices were found. */
+  readAt?: number
+}
+
+/**
+ * The earliest of these times, for all tasks of a commit. A device that gets another owner after it must not get the push: it may have
+ * been read before.
+ */
+export function firstReadAt(tasks: readonly { readAt?: number }[]): number | undefined {
+  const times = tasks.flatMap(({ readAt }) => readAt ?? [])
+  return times.length > 0 ? times.reduce((a, b) => Math.min(a, b)) : undefined
+}
+
+export async function resolveSmallAudiences(db: Database, scopes: AudienceScope[]): Promise<SmallAudiences> {
+  const resolved: Resolved[] = scopes.map(() => ({ devices: [] }))
   const work: (() => Promise<void>)[] = []
   const grouped = new Map<keyof typeof groupable, { ord: number; value: string }[]>()
   scopes.forEach((scope, ord) => {
@@ -380,7 +398,7 @@ export async function resolveSmallAudiences(
   })
   for (const [kind, entries] of grouped) work.push(() => resolveGrouped(db, kind, entries, scopes, resolved))
   await eachConcurrently(work, MAX_CONCURRENT, (resolve) => resolve())
-  return resolved
+  return { audiences: resolved.map(({ devices }) => devices), readAt: firstReadAt(resolved) }
 }
 
 async function resolveGrouped(
@@ -388,7 +406,7 @@ async function resolveGrouped(
   kind: keyof typeof groupable,
   entries: { ord: number; value: string }[],
   scopes: AudienceScope[],
-  resolved: (PlanDevice[] | undefined)[],
+  resolved: Resolved[],
 ): Promise<void> {
   const rows = await run<[...DeviceRow, ord: number]>(
     db.pool,
@@ -412,7 +430,7 @@ async function resolveGrouped(
     const ord = rows[from]!.at(-1) as number
     let to = from + 1
     while (to < rows.length && rows[to]!.at(-1) === ord) to++
-    resolved[ord] = ifSmall(devicesOf(rows.slice(from, to)))
+    resolved[ord] = resolvedFrom(rows.slice(from, to))
     from = to
   }
 }

@@ -6,14 +6,27 @@ import {
   idList,
   insertBatchesSql,
   insertCopiesSql,
+  insertInboxSql,
+  timeOrNowSql,
   waitingStateSql,
 } from '../ledger/batch-rows.ts'
 import { addChecksSql, isWide, targetRecord, targetRows } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
-import { daysOf, inDays, noteBatchesOf, openDays, runWithin, searchWithin } from '../store/days.ts'
+import {
+  type Days,
+  daysOf,
+  inDays,
+  noteBatchesOf,
+  olderDays,
+  openDays,
+  presentDays,
+  runWithin,
+  searchWithin,
+} from '../store/days.ts'
 import { areBuilt } from '../store/late-indexes.ts'
 import { run } from '../store/statement.ts'
 import { applicationsInTurnSql } from './application-turns.ts'
+import { firstReadAt } from './audience.ts'
 import { bundlesOf, insertBundlesSql, type Single, singleOf, withoutFewWaiting } from './bundles.ts'
 import { type PlannedTask, PlanningFailed, plannedTask, taskColumns, taskFields } from './planned-task.ts'
 
@@ -56,7 +69,7 @@ export type DueTasks = {
  */
 export async function takeDueTasks(db: Database, turn: DueTurn): Promise<DueTasks | undefined> {
   const { lane } = turn
-  const days = await openDays(db)
+  const days = await daysWithDue(db)
   const [name, text] = (await areBuilt(db, ['task_due_turn']))
     ? (['take-due-by-turn', takeDueByTurnSql] as const)
     : (['take-due', takeDueSql] as const)
@@ -78,6 +91,33 @@ export async function takeDueTasks(db: Database, turn: DueTurn): Promise<DueTask
   }
   return { tasks, failed, lease: { lane, appIds: [...appIds], until }, after: after ?? '' }
 }
+
+/** How long a look at older days is used: there may be thirty, and the statement that takes tasks costs thirty times as much with them. */
+const LOOK_MS = 5000
+/** The last look: until when it is used, and when the first task of an older day is due, by the clock of this process. */
+const looks = new WeakMap<Database['pool'], { until: number; dueAt: number }>()
+
+/** The days in which tasks may be due: the present ones, and all others with open tasks when the first of these is due. */
+async function daysWithDue(db: Database): Promise<Days> {
+  const now = performance.now()
+  let look = looks.get(db.pool)
+  if (!look || now >= look.until) {
+    look = { until: now + LOOK_MS, dueAt: now + (await firstDueMs(db)) }
+    looks.set(db.pool, look)
+  }
+  return now < look.dueAt ? presentDays(db) : openDays(db)
+}
+
+/** Milliseconds until the first task of an older day is due. */
+async function firstDueMs(db: Database): Promise<number> {
+  const days = await olderDays(db)
+  if (!days) return Number.POSITIVE_INFINITY
+  const rows = await searchWithin<[number | null]>(db, days, 'first-due', firstDueSql, [])
+  return rows[0]?.[0] ?? Number.POSITIVE_INFINITY
+}
+
+const firstDueSql = `SELECT (extract(epoch FROM begin_at - now()) * 1000)::float8 FROM task
+  WHERE ${inDays('id')} AND state = 'accepted' ORDER BY begin_at LIMIT 1`
 
 /** Compared and sorted as rows: otherwise Postgres may use task_due_turn, and read the due tasks of all applications to find those of one. */
 const dueOf = (app: string) =>
@@ -158,9 +198,9 @@ export async function giveBackDue(db: Database, { lane, appIds, until }: DueTask
 
 /**
  * A due task and the plan of its audience; without a plan the audience is large and is divided into slices. With `single` it may wait in
- * a bundle with others.
+ * a bundle with others. `readAt` is that of `SmallAudiences`.
  */
-export type TaskToBegin = { taskId: number; plan?: Plan; single?: Single }
+export type TaskToBegin = { taskId: number; plan?: Plan; single?: Single; readAt?: number }
 
 /** Undefined if the task needs a batch. */
 export function singleToBegin({ paused, laneFixed, ...task }: DueTask, plan: Plan): Single | undefined {
@@ -181,7 +221,7 @@ export async function beginTasks(db: Database, tasks: readonly TaskToBegin[]): P
     singles,
   )
   const input = JSON.stringify(tasks.map((task, i) => beginRow(task, singles[i], bundles[i])))
-  const rows = await runWithin<[number]>(db.pool, days, 'begin-tasks', beginSql, [input])
+  const rows = await runWithin<[number]>(db.pool, days, 'begin-tasks', beginSql, [input, firstReadAt(tasks)])
   const begun = new Set(rows.map(([taskId]) => taskId))
   await noteBatchesOf(db, begun)
   return begun
@@ -211,6 +251,8 @@ function beginRow({ taskId, plan }: TaskToBegin, single: Single | undefined, bun
     targets: plan ? targetRows(plan) : [],
   }
 }
+
+const plannedAt = timeOrNowSql('$2')
 
 // No later step joins `input`: Postgres expects one row of `begun`, and would compare each of 500 with each.
 // waiting: a task that was changed after it was taken, so that it needs a batch, is left to the next group.
@@ -242,15 +284,15 @@ WITH input AS MATERIALIZED (
     task: 't',
     taskId: 't.id',
     state: waitingStateSql('t'),
+    plannedAt,
   })}
 ), bundles AS (
-  ${insertBundlesSql}
+  ${insertBundlesSql(plannedAt)}
   FROM (SELECT *, single_channel AS channel, true AS waits FROM begun WHERE bundle IS NOT NULL) b GROUP BY 1, 2, 3
 ), inboxes AS (
-  INSERT INTO inbox (task_id, device_id, app_id, expires_at)
-  SELECT t.id, d.id, t.app_id, t.deadline FROM begun t, unnest(t.inbox::bigint[]) AS d (id)
+  ${insertInboxSql('t', plannedAt, 'begun t, unnest(t.inbox::bigint[]) AS d (id)')}
 ), copies AS (
-  ${insertCopiesSql('t', 'begun t, unnest(t.copies::bigint[]) AS d (id)')}
+  ${insertCopiesSql('t', plannedAt, 'begun t, unnest(t.copies::bigint[]) AS d (id)')}
 ), slices AS (
   INSERT INTO slice (task_id, no, hi, cursor, width)
   SELECT t.id, n, LEAST(e.lo + n * s.span, e.hi), e.lo + (n - 1) * s.span, ${FIRST_WIDTH}

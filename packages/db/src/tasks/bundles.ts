@@ -40,10 +40,13 @@ export function singleOf(
  */
 export const LEASE_OF_FEEDER = `'infinity'::timestamptz`
 
-/** Inserts the bundles of the rows that follow: `... FROM rows GROUP BY 1, 2, 3`. */
-export const insertBundlesSql = `INSERT INTO bundle (task_id, channel, lane, state, size, tasks, recipients, certificates, status, deadline, lease_until)
+/** Inserts the bundles of the rows that follow: `... FROM rows GROUP BY 1, 2, 3`. `plannedAt` is when the devices were read. */
+export function insertBundlesSql(plannedAt: string): string {
+  return `INSERT INTO bundle (task_id, channel, lane, state, size, tasks, recipients, certificates, status, deadline, planned_at, lease_until)
   SELECT bundle, channel, lane, 'released', count(*), array_agg(id ORDER BY id), array_agg(device_id ORDER BY id),
-    array_agg(certificate_id ORDER BY id), repeat('.', count(*)::int), min(deadline), CASE WHEN bool_or(waits) THEN ${LEASE_OF_FEEDER} END`
+    array_agg(certificate_id ORDER BY id), repeat('.', count(*)::int), min(deadline), ${plannedAt},
+    CASE WHEN bool_or(waits) THEN ${LEASE_OF_FEEDER} END`
+}
 
 /** A certificate with more tasks in one commit has a bundle of its own, so that others do not wait for its calls. */
 const LITTLE = 8

@@ -140,7 +140,10 @@ CROSS JOIN LATERAL unnest(c.tasks, c.recipients, c.certificates, c.badges)
 CROSS JOIN LATERAL (SELECT * FROM task WHERE id = m.task_id AND ${inDays('id')} OFFSET 0) t
 WHERE substr(c.status, m.n::int, 1) = '.' GROUP BY c.task_id, c.size, c.lane, c.planned_at`
 
-/** Extends the leases of bundles, and of the batches of tasks that left them. Returns the tasks that are still leased. */
+/**
+ * Extends the leases of bundles, and of the batches of tasks that left them. Returns the tasks that are still leased. `worker` names one
+ * claim, so an expired lease is extended until it is reclaimed, as by `renewLeases`.
+ */
 export async function renewBundles(
   db: Database,
   leased: readonly { taskId: number; bundle: { id: number; worker: string } }[],
@@ -154,12 +157,12 @@ export async function renewBundles(
        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS k (task_id, bundle, worker)
      ), bundles AS (
        UPDATE bundle b SET lease_until = now() + make_interval(secs => $4) FROM (SELECT DISTINCT bundle, worker FROM k) k
-       WHERE b.task_id = k.bundle AND b.worker = k.worker AND ${inDays('b.task_id')} AND b.state = 'sending' AND b.lease_until > now()
+       WHERE b.task_id = k.bundle AND b.worker = k.worker AND ${inDays('b.task_id')} AND b.state = 'sending'
        RETURNING b.task_id, b.tasks, b.status
      ), batches AS (
        UPDATE batch b SET lease_until = now() + make_interval(secs => $4) FROM k
        WHERE b.task_id = k.task_id AND b.id = 0 AND ${inDays('b.task_id')} AND b.worker = k.worker AND b.state = 'sending'
-         AND b.lease_until > now() RETURNING b.task_id
+       RETURNING b.task_id
      )
      SELECT task_id FROM batches
      UNION ALL SELECT m.task_id FROM bundles b CROSS JOIN LATERAL unnest(b.tasks) WITH ORDINALITY AS m (task_id, n)

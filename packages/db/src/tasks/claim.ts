@@ -22,7 +22,7 @@ export type ClaimedBatch = {
   remaining: number
   /** Seconds since the vendor began to throttle or be unavailable for this batch; 0 if it does not. */
   troubledFor: number
-  /** Attempts in a row that were throttled or not answered. */
+  /** 0 if there is no such trouble; otherwise 1 and the number of attempts with an unknown code. */
   troubles: number
   /** Unix ms by the database's clock. */
   plannedAt: number
@@ -97,7 +97,10 @@ export async function claimBatches(
   return rows.map(claimed.read)
 }
 
-/** Extends leases. Returns the batches that are still leased; a worker must stop sending the others. */
+/**
+ * Extends leases. Returns the batches that are still leased; a worker must stop sending the others. The version tells whether another has
+ * the batch: a lease that has expired, as all have when the server's clock is set ahead, is extended until it is reclaimed.
+ */
 export async function renewLeases(
   db: Database,
   leased: readonly (BatchKey & { version: number })[],
@@ -111,11 +114,10 @@ export async function renewLeases(
     `WITH l AS MATERIALIZED (
        SELECT b.task_id, b.id, b.version FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS k (task_id, id, version)
        JOIN batch b ON b.task_id = k.task_id AND b.id = k.id AND b.version = k.version
-       WHERE ${inDays('b.task_id')} AND b.state = 'sending' AND b.lease_until > now() ORDER BY 1, 2 FOR NO KEY UPDATE OF b
+       WHERE ${inDays('b.task_id')} AND b.state = 'sending' ORDER BY 1, 2 FOR NO KEY UPDATE OF b
      )
      UPDATE batch b SET lease_until = now() + make_interval(secs => $4)
      FROM l WHERE b.task_id = l.task_id AND b.id = l.id AND ${inDays('b.task_id')} AND b.version = l.version AND b.state = 'sending'
-       AND b.lease_until > now()
      RETURNING b.task_id, b.id`,
     [leased.map((l) => l.taskId), leased.map((l) => l.id), leased.map((l) => l.version), seconds],
   )

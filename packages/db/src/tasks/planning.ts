@@ -6,11 +6,12 @@ import {
   idList,
   insertBatchesSql,
   insertCopiesSql,
+  insertInboxSql,
   waitingStateSql,
 } from '../ledger/batch-rows.ts'
 import { addChecksSql, addCountersSql, after, targetRecord, targetRows } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
-import { daysOf, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
+import { type Days, daysBetween, daysOf, inDays, runWithin, searchWithin } from '../store/days.ts'
 import { isTransient } from '../store/errors.ts'
 import { fields, run } from '../store/statement.ts'
 import { applicationsInTurnSql } from './application-turns.ts'
@@ -55,7 +56,8 @@ export async function planPage(
   turn: PageTurn,
   decide: (page: SlicePage) => Promise<{ plan: Plan; devices: number } | undefined>,
 ): Promise<PlannedPage | undefined> {
-  const days = await openDays(db)
+  const days = await daysOfSlices(db)
+  if (!days) return undefined
   const [row] = await searchWithin(db, days, 'lease-slice', leaseSliceSql, [
     turn.lane,
     turn.after,
@@ -79,6 +81,14 @@ export async function planPage(
     await giveBack(db, slice).catch(() => {})
     throw isTransient(error) ? error : new PlanningFailed(taskId, error)
   }
+}
+
+/** Tasks may wait in thirty days, but those with slices are mostly of the present one. */
+async function daysOfSlices(db: Database): Promise<Days | undefined> {
+  const sql = 'SELECT min(task_id), max(task_id) FROM slice'
+  const [row] = await run<[first: number | null, last: number | null]>(db.pool, 'slices', sql, [])
+  const [first, last] = row!
+  return first === null || last === null ? undefined : daysBetween(first, last)
 }
 
 const inPlanning = `t.state = 'planning' AND t.lane = $1 AND NOT t.cancelling AND t.id <> ALL($3::bigint[])`
@@ -134,7 +144,7 @@ async function giveBack(db: Database, { taskId, no, until }: LeasedSlice): Promi
  */
 async function commitPage(
   db: Database,
-  { taskId, no, cursor }: LeasedSlice,
+  { taskId, no, cursor, until }: LeasedSlice,
   next: { cursor: number; width: number },
   plan: Plan,
 ): Promise<boolean> {
@@ -149,9 +159,13 @@ async function commitPage(
     JSON.stringify(targetRows(plan)),
     plan.unreachable,
     idList(plan.copies ?? []),
+    until,
   ])
   return row![0]
 }
+
+/** When the slice was leased, which is just before its page was read. */
+const plannedAt = `($11::timestamptz - interval '${SLICE_LEASE_SECONDS} seconds')`
 
 const commitPageSql = `
 WITH moved AS MATERIALIZED (
@@ -165,14 +179,14 @@ WITH moved AS MATERIALIZED (
     task: 't',
     taskId: 't.id',
     state: waitingStateSql('t'),
+    plannedAt,
   })}
   RETURNING 1
 ), inboxes AS (
-  INSERT INTO inbox (task_id, device_id, app_id, expires_at)
-  SELECT t.id, d.id, t.app_id, t.deadline FROM t, unnest($7::bigint[]) AS d (id)
+  ${insertInboxSql('t', plannedAt, 't, unnest($7::bigint[]) AS d (id)')}
   RETURNING 1
 ), copies AS (
-  ${insertCopiesSql('t', 't, unnest($10::bigint[]) AS d (id)')}
+  ${insertCopiesSql('t', plannedAt, 't, unnest($10::bigint[]) AS d (id)')}
   RETURNING 1
 ), unreachable AS (
   UPDATE task SET unreachable = unreachable + $9 WHERE id IN (SELECT id FROM t) AND ${inDays('id')} AND $9 > 0

@@ -104,8 +104,8 @@ export async function addRecall(
        SELECT $3, $10, 'task.recall', $11::jsonb || jsonb_build_object('task_id', $1::bigint, 'recall_id', id) FROM fresh
      )
      INSERT INTO task (id, app_id, group_id, request_id, state, audience, strategy, sequence, message, message_class, lane, lane_fixed, ttl, begin_at,
-       unreachable, speed_at, actor, address, events, wide)
-     SELECT id, $3, $4::bigint, $12, 'accepted', $5::json, 'nativepush_only', $6::text[], $7::json, $8, 'high', false, $9::int, now(), 0, now(), $10,
+       show_end, unreachable, speed_at, actor, address, events, wide)
+     SELECT id, $3, $4::bigint, $12, 'accepted', $5::json, 'nativepush_only', $6::text[], $7::json, $8, 'high', false, $9::int, now(), to_timestamp($14::float8), 0, now(), $10,
        $11::jsonb ->> 'address', $13::smallint, coalesce((SELECT f.wide FROM task f WHERE f.id = $1 AND ${inDays('f.id')}), true)
      FROM fresh RETURNING id`,
     [
@@ -122,6 +122,7 @@ export async function addRecall(
       JSON.stringify(by.detail),
       by.requestId ?? null,
       by.events ?? 0,
+      message.showEnd,
     ],
   )
   if (added.length > 0) return { taskId: recallId, fresh: true }
@@ -149,7 +150,7 @@ export async function beginRecall(db: Database, recallId: number, firstId: numbe
          AND NOT EXISTS (SELECT 1 FROM task f WHERE f.id = $2 AND ${inDays('f.id')} AND f.state NOT IN ('finished', 'cancelled', 'bundled'))
        FOR UPDATE OF t SKIP LOCKED
      ), begun AS (
-       UPDATE task SET state = 'planning', deadline = now() + ${deliveryWindowSql}, speed_at = now(),
+       UPDATE task SET state = 'planning', deadline = LEAST(now() + ${deliveryWindowSql}, show_end), speed_at = now(),
          lane = CASE WHEN (SELECT sum(c.sent) FROM counter c WHERE c.task_id = $2 AND ${inDays('c.task_id')}) > 1000 THEN 'normal' ELSE 'high' END
        FROM waiting w WHERE task.id = w.id AND ${inDays('task.id')} RETURNING task.id
      ), copies AS (

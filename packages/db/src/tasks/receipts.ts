@@ -6,7 +6,7 @@ import { addRecordsSql } from '../ledger/inbox-records.ts'
 import { addEventsSql } from '../ledger/outbox-rows.ts'
 import { isTold } from '../ledger/task-events.ts'
 import type { Database } from '../store/database.ts'
-import { daysOf, inDays, runWithin } from '../store/days.ts'
+import { daysOf, groupByDays, groupByKeptDays, inDays, runWithin } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
 import type { Runner } from '../store/statement.ts'
 
@@ -30,21 +30,28 @@ export async function recordReceipts(
   receipts: readonly ReceiptToRecord[],
   onCounted?: (channel: Channel, count: number) => void,
 ): Promise<number> {
-  if (receipts.length === 0) return 0
-  const rows = await retrying(() =>
-    runWithin<[Channel, number]>(db.pool, daysIn(receipts), 'record-receipts', recordSql, [
-      receipts.map((r) => r.appId),
-      receipts.map((r) => r.taskId),
-      receipts.map((r) => r.deviceId),
-      receipts.map((r) => r.channel ?? null),
-      receipts.map((r) => r.event === 'clicked'),
-    ]),
-  )
-  for (const [channel, count] of rows) onCounted?.(channel, count)
-  return rows.reduce((sum, [, count]) => sum + count, 0)
+  let count = 0
+  // Each list has all reports about a device and a task. If a later one fails, a repetition finds the receipts of those before it.
+  for (const some of await retrying(() => groupByKeptDays(db.pool, receipts, taskOf))) {
+    const rows = await retrying(() =>
+      runWithin<[Channel, number]>(db.pool, daysIn(some), 'record-receipts', recordSql, [
+        some.map((r) => r.appId),
+        some.map((r) => r.taskId),
+        some.map((r) => r.deviceId),
+        some.map((r) => r.channel ?? null),
+        some.map((r) => r.event === 'clicked'),
+      ]),
+    )
+    for (const [channel, added] of rows) {
+      onCounted?.(channel, added)
+      count += added
+    }
+  }
+  return count
 }
 
-const daysIn = (keys: readonly { taskId: number }[]) => daysOf(keys.map(({ taskId }) => taskId))
+const taskOf = ({ taskId }: { taskId: number }) => taskId
+const daysIn = (keys: readonly { taskId: number }[]) => daysOf(keys.map(taskOf))
 
 /** The smallest `lo` that a batch with this device can have, from the counter `c` of its task and channel. */
 export function firstLoSql(device: string): string {
@@ -53,6 +60,13 @@ export function firstLoSql(device: string): string {
 
 /** A task in a bundle has one recipient. Without a condition on the device this is one look-up in a hash per receipt, not a nested loop. */
 const isBundled = 'i.task_id IN (SELECT k.task_id FROM known k WHERE k.bundled_on IS NOT NULL)'
+
+/** Whether the message has left the inbox for another channel. Evaluated for the few that were in the inbox and are no longer. */
+function hasMovedSql(of: string): string {
+  return `(${of}.task_id, ${of}.device_id) NOT IN (SELECT task_id, device_id FROM cleared) AND EXISTS (
+    SELECT 1 FROM batch b WHERE b.task_id = ${of}.task_id AND ${inDays('b.task_id')} AND b.channel = 'native' AND b.is_record
+      AND b.lo <= ${of}.device_id AND b.hi >= ${of}.device_id AND substr(b.status, array_position(b.recipients, ${of}.device_id), 1) = 'm')`
+}
 
 // All steps are sorted, because concurrent calls that lock the same rows in different orders deadlock.
 // matched: finds the device and its status letter among the task's recipients: in the batches of the channel whose range of ids
@@ -67,7 +81,7 @@ const isBundled = 'i.task_id IN (SELECT k.task_id FROM known k WHERE k.bundled_o
 // records: of a written message whose receipt is one of another channel, nothing else would say that it was written.
 // bundled: a task in a bundle has no counter until its receipt; the row then has only `received` and `clicked`.
 // counted: a native message that was received but never counted as sent (its gateway crashed after writing it) is counted as sent
-//   now; if it was counted as moved because of the crash, `moved` is lowered again.
+//   now; if it was counted as moved because of the crash, from its batch or later from the inbox, `moved` is lowered again.
 // told: what is counted.
 const recordSql = `
 WITH input AS MATERIALIZED (
@@ -127,7 +141,7 @@ WITH input AS MATERIALIZED (
 ), late AS MATERIALIZED (
   SELECT task_id, device_id, 0 AS unmoved FROM cleared WHERE sent_at IS NULL
   UNION ALL SELECT task_id, device_id, 1 FROM written JOIN chosen USING (task_id, device_id, channel)
-  WHERE fresh AND channel = 'native' AND letter = 'm'
+  WHERE fresh AND channel = 'native' AND (letter = 'm' OR letter = 'i' AND ${hasMovedSql('written')})
 ), counted AS (
   UPDATE counter c SET received = c.received + n.fresh, clicked = c.clicked + n.clicked, sent = c.sent + n.sent, moved = c.moved - n.unmoved
   FROM (
@@ -156,36 +170,46 @@ export async function findRecipients(
   channel: Channel,
   keys: readonly { taskId: number; deviceId: number }[],
 ): Promise<Set<string>> {
-  const rows = await runWithin<[number, number]>(
-    runner,
-    daysIn(keys),
-    'recipients-among',
-    `SELECT k.task_id, k.device_id FROM unnest($3::bigint[], $4::bigint[]) AS k (task_id, device_id)
-     JOIN task t ON t.id = k.task_id AND t.app_id = $1 JOIN counter c ON c.task_id = k.task_id AND c.channel = $2
-     WHERE ${inDays('t.id')} AND ${inDays('c.task_id')} AND c.target > 0
-       AND EXISTS (SELECT FROM batch b WHERE b.task_id = k.task_id AND ${inDays('b.task_id')} AND b.channel = $2
-       AND b.lo BETWEEN ${firstLoSql('k.device_id')} AND k.device_id AND b.hi >= k.device_id AND k.device_id = ANY (b.recipients) AND NOT b.is_record)
-     UNION ALL SELECT k.task_id, k.device_id FROM unnest($3::bigint[], $4::bigint[]) AS k (task_id, device_id)
-     JOIN task t ON t.id = k.task_id AND t.app_id = $1 ${memberSql('t')}
-     WHERE ${inDays('t.id')} AND m.channel = $2 AND m.device_id = k.device_id`,
-    [appId, channel, keys.map((key) => key.taskId), keys.map((key) => key.deviceId)],
-  )
-  return new Set(rows.map(([taskId, deviceId]) => `${taskId}/${deviceId}`))
+  const found = new Set<string>()
+  for (const some of await groupByKeptDays(runner, keys, taskOf)) {
+    const rows = await runWithin<[number, number]>(runner, daysIn(some), 'recipients-among', recipientsSql, [
+      appId,
+      channel,
+      some.map((key) => key.taskId),
+      some.map((key) => key.deviceId),
+    ])
+    for (const [taskId, deviceId] of rows) found.add(`${taskId}/${deviceId}`)
+  }
+  return found
 }
+
+const recipientsSql = `
+SELECT k.task_id, k.device_id FROM unnest($3::bigint[], $4::bigint[]) AS k (task_id, device_id)
+JOIN task t ON t.id = k.task_id AND t.app_id = $1 JOIN counter c ON c.task_id = k.task_id AND c.channel = $2
+WHERE ${inDays('t.id')} AND ${inDays('c.task_id')} AND c.target > 0
+  AND EXISTS (SELECT FROM batch b WHERE b.task_id = k.task_id AND ${inDays('b.task_id')} AND b.channel = $2
+  AND b.lo BETWEEN ${firstLoSql('k.device_id')} AND k.device_id AND b.hi >= k.device_id AND k.device_id = ANY (b.recipients) AND NOT b.is_record)
+UNION ALL SELECT k.task_id, k.device_id FROM unnest($3::bigint[], $4::bigint[]) AS k (task_id, device_id)
+JOIN task t ON t.id = k.task_id AND t.app_id = $1 ${memberSql('t')}
+WHERE ${inDays('t.id')} AND m.channel = $2 AND m.device_id = k.device_id`
 
 /** Returns the devices that have a receipt of their task, as `task/device`. */
 export async function findReceipts(
   runner: Runner,
   keys: readonly { taskId: number; deviceId: number }[],
 ): Promise<Set<string>> {
-  const rows = await runWithin<[number, number]>(
-    runner,
-    daysIn(keys),
-    'receipts-among',
-    `SELECT task_id, device_id FROM receipt
-     JOIN unnest($1::bigint[], $2::bigint[]) AS k (task_id, device_id) USING (task_id, device_id)
-     WHERE ${inDays('receipt.task_id')}`,
-    [keys.map((key) => key.taskId), keys.map((key) => key.deviceId)],
-  )
-  return new Set(rows.map(([taskId, deviceId]) => `${taskId}/${deviceId}`))
+  const found = new Set<string>()
+  for (const some of groupByDays(keys, taskOf)) {
+    const rows = await runWithin<[number, number]>(runner, daysIn(some), 'receipts-among', receiptsSql, [
+      some.map((key) => key.taskId),
+      some.map((key) => key.deviceId),
+    ])
+    for (const [taskId, deviceId] of rows) found.add(`${taskId}/${deviceId}`)
+  }
+  return found
 }
+
+const receiptsSql = `
+SELECT task_id, device_id FROM receipt
+JOIN unnest($1::bigint[], $2::bigint[]) AS k (task_id, device_id) USING (task_id, device_id)
+WHERE ${inDays('receipt.task_id')}`

@@ -13,7 +13,7 @@ export const nextBatchesSql = `${insertBatchesSql({
   task: 'd',
   taskId: 'd.task_id',
   state: waitingStateSql('d'),
-  extra: ['planned_at', 'd.planned_at'],
+  plannedAt: 'd.planned_at',
 })}
   RETURNING task_id, channel, size, hi - lo AS spread`
 
@@ -45,7 +45,7 @@ const doneSql = `WITH input AS MATERIALIZED (
   FROM input i JOIN task t ON t.id = i.t
   WHERE ${inDays('t.id')} AND ${inDays('batch.task_id')} AND batch.task_id = i.t AND batch.id = i.b AND batch.version = i.v AND batch.state <> 'settled'
   RETURNING batch.task_id, batch.id, batch.app_id, batch.channel, batch.certificate_id, batch.lane,
-    batch.deadline, batch.planned_at, t.paused, t.speed, t.campaign, t.events AS level, i.sent, i.failed, i.moved, i.expired, i.cancelled, i.fallback,
+    batch.deadline, batch.planned_at, batch.tried, t.paused, t.speed, t.campaign, t.events AS level, i.sent, i.failed, i.moved, i.expired, i.cancelled, i.fallback,
     i.inbox, i.clear_inbox, i.reasons, i.retire, i.answered, i.gone, i.events, batch.recipients
 )`
 
@@ -98,9 +98,10 @@ function fullSettleSql({ records, told }: { records: boolean; told: boolean }): 
 ), next_batches AS (
   ${nextBatchesSql}
 ), added AS (
-  INSERT INTO inbox (task_id, device_id, app_id, expires_at, planned_at)
-  SELECT d.task_id, x.id, d.app_id, d.deadline, d.planned_at FROM done d CROSS JOIN LATERAL unnest(d.inbox::bigint[]) AS x (id)
-  ON CONFLICT (task_id, device_id) DO UPDATE SET sent_at = NULL, is_copy = false WHERE inbox.is_copy
+  INSERT INTO inbox (task_id, device_id, app_id, expires_at, planned_at, tried)
+  SELECT d.task_id, x.id, d.app_id, d.deadline, d.planned_at, d.tried || d.channel
+  FROM done d CROSS JOIN LATERAL unnest(d.inbox::bigint[]) AS x (id)
+  ON CONFLICT (task_id, device_id) DO UPDATE SET sent_at = NULL, tried = excluded.tried, is_copy = false WHERE inbox.is_copy
   RETURNING task_id
 ), cleared AS (
   DELETE FROM inbox n USING done d CROSS JOIN LATERAL unnest(d.clear_inbox::bigint[]) AS x (id)

@@ -17,7 +17,7 @@ export type Settlement = BatchKey &
      */
     state: 'sending' | 'retry' | 'settled'
     wait?: number
-    /** Attempts in a row that the vendor throttled or did not answer. Above 0 it starts `trouble_since`, or keeps it. */
+    /** 0 without trouble; otherwise 1 and the number of attempts with an unknown code. Above 0 it starts `trouble_since`, or keeps it. */
     troubles?: number
     /** Recipients whose copy in the inbox is no longer needed because the vendor accepted the message. */
     clearInbox?: number[]

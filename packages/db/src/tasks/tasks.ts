@@ -11,7 +11,16 @@ import {
 import { addChecksSql, INDEXED_SIZE } from '../ledger/counter-rows.ts'
 import { oldestTaskId, windowsBack } from '../store/all-days.ts'
 import type { Database } from '../store/database.ts'
-import { byDays, dayOfId, daysOf, type IdRange, inDays, inRange, runWithin } from '../store/days.ts'
+import {
+  byDays,
+  dayOfId,
+  daysOf,
+  groupByKeptDays,
+  type IdRange,
+  inDays,
+  inRange,
+  runWithin,
+} from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
 import { firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
 import { leaveBundle } from './leave-bundle.ts'
@@ -31,22 +40,24 @@ export async function taskDetails(
   scope: TaskScope,
   ids: (number | bigint)[],
 ): Promise<TaskCounters[]> {
-  const rows = await runWithin<
-    [id: number, channel: Channel | null, target: number, sent: number, received: number]
-  >(
-    db.pool,
-    daysOf(ids),
-    'task-details',
-    `SELECT t.id, c.channel, sum(c.target)::bigint, sum(c.sent)::bigint, sum(c.received)::bigint FROM task t ${memberSql('t')}
-     LEFT JOIN LATERAL (${countersSql('t')}) c ON true
-     WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3) GROUP BY 1, 2`,
-    [ids.map(String), scope.appId, scope.groupId ?? null],
-  )
   const byId = new Map<number, TaskCounters>()
-  for (const [taskId, channel, target, sent, received] of rows) {
-    const entry = byId.get(taskId) ?? { taskId, counters: {} }
-    byId.set(taskId, entry)
-    if (channel) entry.counters[publicName(channel)] = { target, sent, received }
+  for (const some of await groupByKeptDays(db.pool, ids, Number)) {
+    const rows = await runWithin<
+      [id: number, channel: Channel | null, target: number, sent: number, received: number]
+    >(
+      db.pool,
+      daysOf(some),
+      'task-details',
+      `SELECT t.id, c.channel, sum(c.target)::bigint, sum(c.sent)::bigint, sum(c.received)::bigint FROM task t ${memberSql('t')}
+       LEFT JOIN LATERAL (${countersSql('t')}) c ON true
+       WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3) GROUP BY 1, 2`,
+      [some.map(String), scope.appId, scope.groupId ?? null],
+    )
+    for (const [taskId, channel, target, sent, received] of rows) {
+      const entry = byId.get(taskId) ?? { taskId, counters: {} }
+      byId.set(taskId, entry)
+      if (channel) entry.counters[publicName(channel)] = { target, sent, received }
+    }
   }
   return ids.flatMap((id) => byId.get(Number(id)) ?? [])
 }
@@ -145,8 +156,13 @@ export async function searchTasks(
     first = Math.max(first ?? 0, await oldestTaskId(db))
     if (first >= upto) break
   }
+  const lowest = page.from === undefined ? 0 : firstTaskIdAt(page.from)
+  const highest = Math.min(
+    page.before ?? Number.POSITIVE_INFINITY,
+    page.to === undefined ? Number.POSITIVE_INFINITY : firstTaskIdAt(page.to),
+  )
   for (const taskIds of byDays(page.taskIds ?? []).reverse()) {
-    const asked = taskIds.filter((id) => id < (page.before ?? Number.POSITIVE_INFINITY))
+    const asked = taskIds.filter((id) => id >= lowest && id < highest)
     const { of } = daysOf(asked)
     const within = { tasks: of, bundles: of }
     rows.push(...(await listDays(db, scope, within, { ...filter, taskIds: asked }, page.limit - rows.length)))
@@ -161,12 +177,18 @@ export async function searchTasks(
       target: row.target - moved,
       pending,
       rate,
-      // Nobody knows when a device will connect, or when a paused task is resumed.
-      eta:
-        pending === 0 ? 0 : rate > 0 && row.waiting === 0 && row.state !== 'paused' ? pending / rate : null,
+      eta: etaOf({ ...row, pending, rate }),
     }
   })
   return { list, next }
+}
+
+/** Seconds, 0 after the end. Nobody knows when a device will connect, when a paused task is resumed, or how many are not planned yet. */
+function etaOf(task: Pick<TaskView, 'state' | 'pending' | 'rate' | 'waiting'>): number | null {
+  if (task.waiting > 0) return null
+  if (task.state === 'finished' || task.state === 'cancelled') return 0
+  if (task.state !== 'sending') return null
+  return task.pending === 0 ? 0 : task.rate > 0 ? task.pending / task.rate : null
 }
 
 /** The lowest of the newest `limit` ids in [from, upto), by the index of an application's tasks. */
