@@ -39,7 +39,7 @@ describeWith('chromium')('the figures of the console', () => {
     const place = async () => (await button('Pause').boundingBox())?.x
     const before = await place()
     request.release()
-    await page.getByRole('link', { name: 'Send again' }).waitFor()
+    await page.getByRole('link', { name: 'Copy to new push' }).waitFor()
     // A button that moves while it is pressed is not pressed.
     expect(await place()).toBe(before)
     await button('Pause').click()
@@ -98,7 +98,7 @@ describeWith('chromium')('the figures of the console', () => {
     expect(await accessibilityProblems(page)).toEqual([])
     await page.keyboard.press('Escape')
     await curl.waitFor({ state: 'hidden' })
-    await page.getByRole('link', { name: 'Send again' }).click()
+    await page.getByRole('link', { name: 'Copy to new push' }).click()
     await page.waitForURL(/\/send/)
     await until(
       async () => (await page.getByLabel('Title', { exact: true }).inputValue()) === 'Walked through',
@@ -365,7 +365,7 @@ describeWith('chromium')('the figures of the console', () => {
     await page.getByRole('link', { name: 'View recall' }).click()
     await page.getByRole('heading', { name: 'Corrected' }).waitFor()
     await page.getByText('This task recalls an earlier push.').waitFor()
-    expect(await page.getByRole('link', { name: 'Send again' }).count()).toBe(0)
+    expect(await page.getByRole('link', { name: 'Copy to new push' }).count()).toBe(0)
   })
 
   endsClean()

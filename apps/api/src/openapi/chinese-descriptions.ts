@@ -35,7 +35,7 @@ export const chineseDescriptions: Readonly<Record<string, string>> = {
   'POST /push/task/device':
     'push_token、device_guid、alias、user_id 必须恰好填写一个；别名或用户最多可有 100 台设备。通道按尝试的顺序列出。不在任务接收范围内的设备路径为空；任务开始之后才换成当前用户或别名的设备也是如此，除非直接查询该设备。',
   'GET /push/task/export':
-    'JSON 对象流，每行一个（`application/x-ndjson`）：每台设备、每个通道一行，数据取自同一时刻。最后一行有 `sums`；没有这一行说明数据流中断，内容不完整。第一行之前的错误以通常的格式返回。每个应用可同时读取两个导出；两分钟内没有读取的调用会被断开。',
+    'JSON 对象流，每行一个（`application/x-ndjson`）：每台设备、每个通道一行，数据取自同一时刻。最后一行有 `sums`；没有这一行说明数据流中断，内容不完整。第一行之前的错误以通常的格式返回。每个应用可同时读取两个导出；两分钟内没有读取的调用会被断开，任何数据流最长 15 分钟。',
   'POST /push/stats':
     '任务按开始时间计入所属时段，计数为调用时的值。汇总保留 400 天，比任务更久。时段从 `from` 开始，每段 24 小时或一小时：要按所在时区的日期统计，请从该时区的零点开始。按天最多 400 天，按小时最多 31 天。每个应用可同时进行两次这样的调用。',
   'POST /push/explain': '使用 notify 的请求体和一个推送令牌，受众可省略。不会发送任何内容。',
@@ -61,7 +61,7 @@ export const chineseDescriptions: Readonly<Record<string, string>> = {
   'POST /user/push/badge': '应用在打开时调用，使 `+1` 在用户看到的数字上累加。',
   'POST /push/receipt': '每个任务、每台设备只计一次，且仅限任务的接收设备。`clicked` 同时表示 `received`。',
   'PUT /admin/device':
-    '未填写的字段保持不变；null 或空值会清除该字段。已绑定到其他设备的厂商令牌会转到这台设备。返回应用自身调用和自有通道所需的推送令牌。用户登录时将 `alias` 设为贵方的用户 ID，退出时设为 null。',
+    '未填写的字段保持不变；null 或空值会清除该字段。已绑定到其他设备的厂商令牌会转到这台设备。返回应用自身调用和自有通道所需的推送令牌。用户登录时将 `alias` 设为你的用户 ID，退出时设为 null。',
   'POST /admin/device/batch':
     '每一项都是 PUT /admin/device 的请求体。未填写的字段保持不变；null 或空值会清除该字段。已绑定到其他设备的厂商令牌会转到这台设备。各项按顺序执行；有误的项返回错误码和说明，其余照常保存。',
   'POST /admin/device/import':

@@ -245,7 +245,8 @@ export const en = {
     foregroundShow: 'Show',
     foregroundHide: 'Do not show',
     urgent: 'Urgent',
-    urgentHint: 'Asks the vendors to deliver at once, even if that wakes the device.',
+    urgentHint:
+      'Asks the vendor to wake the device for a pass-through message, or to update a Live Activity at once. Only some vendors have this setting. Notifications do not need it.',
     ext: 'Extension fields (JSON)',
     extHint: 'A JSON object, passed to your app unchanged.',
     audience: 'Audience',
@@ -579,7 +580,7 @@ export const en = {
     },
     notSent: 'Not sent, by reason',
     allDevices: 'All devices',
-    again: 'Send again',
+    again: 'Copy to new push',
     request: 'Message and audience',
     isRecall: 'This task recalls an earlier push.',
     showJson: 'Show as JSON',
@@ -889,7 +890,8 @@ export const en = {
     task_cancelled: 'A task was cancelled.',
     device_sent: 'The vendor accepted the message, or it was written to the device’s connection.',
     device_failed: 'The message cannot be delivered to the device; code and reason tell why.',
-    device_expired: 'The message was not delivered before its end.',
+    device_expired:
+      'The message was not delivered in time, or the device was removed, disabled or got another owner.',
     device_received: 'The message arrived on the device.',
     device_clicked: 'The message was clicked.',
     token_retired: 'A vendor called a token dead, and it was removed.',
