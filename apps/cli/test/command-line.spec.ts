@@ -620,8 +620,8 @@ describe('a push', () => {
       'shop://7',
     )
     const id = String(scheduled.records[0].task_id)
-    const { message } = (await json('task', 'request', id)).records[0]
-    expect(message).toMatchObject({ click_action: 'url', url: 'shop://7' })
+    const { body } = (await json('task', 'request', id)).records[0]
+    expect(JSON.parse(body).message).toMatchObject({ click_action: 'url', url: 'shop://7' })
     expect((await run('task', 'pause', id)).stdout).toBe(`The task ${id} is paused.\n`)
     expect((await json('task', 'list', '--limit', '1')).records[0].state).toBe('paused')
     expect((await json('task', 'resume', id)).records).toEqual([
