@@ -268,11 +268,13 @@ export async function presentDays(db: Database): Promise<Days> {
   return daysOfSearch([], dayOfId(young), newest)
 }
 
-/** Those of `openDays` before `presentDays`; undefined if there are none. */
-export async function olderDays(db: Database): Promise<Days | undefined> {
-  const { open, young } = await openWork(db)
+/** Those of `openDays` and of `batchDays` before `presentDays`; undefined if there are none. */
+export async function olderDays(db: Database): Promise<{ open?: Days; batches?: Days }> {
+  const { open, oldestBatch, young } = await openWork(db)
   const older = open.filter((day) => day < dayOfId(young))
-  return older.length === 0 ? undefined : daysOfSearch(older, older.at(-1)!, older.at(-1)!)
+  const searched = (days: readonly number[]) =>
+    days.length === 0 ? undefined : daysOfSearch(days, days.at(-1)!, days.at(-1)!)
+  return { open: searched(older), batches: searched(older.filter((day) => day >= oldestBatch)) }
 }
 
 /** The first id of the days of `openDays`. */

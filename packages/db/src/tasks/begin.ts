@@ -110,9 +110,9 @@ async function daysWithDue(db: Database): Promise<Days> {
 
 /** Milliseconds until the first task of an older day is due. */
 async function firstDueMs(db: Database): Promise<number> {
-  const days = await olderDays(db)
-  if (!days) return Number.POSITIVE_INFINITY
-  const rows = await searchWithin<[number | null]>(db, days, 'first-due', firstDueSql, [])
+  const { open } = await olderDays(db)
+  if (!open) return Number.POSITIVE_INFINITY
+  const rows = await searchWithin<[number | null]>(db, open, 'first-due', firstDueSql, [])
   return rows[0]?.[0] ?? Number.POSITIVE_INFINITY
 }
 
