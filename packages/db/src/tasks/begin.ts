@@ -92,7 +92,7 @@ export async function takeDueTasks(db: Database, turn: DueTurn): Promise<DueTask
   return { tasks, failed, lease: { lane, appIds: [...appIds], until }, after: after ?? '' }
 }
 
-/** How long a look at older days is used: there may be thirty, and the statement that takes tasks costs thirty times as much with them. */
+/** How long a look at older days is used: there may be thirty, and the statement that takes tasks costs ten times as much with them. */
 const LOOK_MS = 5000
 /** The last look: until when it is used, and when the first task of an older day is due, by the clock of this process. */
 const looks = new WeakMap<Database['pool'], { until: number; dueAt: number }>()

@@ -156,13 +156,8 @@ export async function searchTasks(
     first = Math.max(first ?? 0, await oldestTaskId(db))
     if (first >= upto) break
   }
-  const lowest = page.from === undefined ? 0 : firstTaskIdAt(page.from)
-  const highest = Math.min(
-    page.before ?? Number.POSITIVE_INFINITY,
-    page.to === undefined ? Number.POSITIVE_INFINITY : firstTaskIdAt(page.to),
-  )
   for (const taskIds of byDays(page.taskIds ?? []).reverse()) {
-    const asked = taskIds.filter((id) => id >= lowest && id < highest)
+    const asked = taskIds.filter((id) => id >= (first ?? 0) && id < (upto ?? Number.POSITIVE_INFINITY))
     const { of } = daysOf(asked)
     const within = { tasks: of, bundles: of }
     rows.push(...(await listDays(db, scope, within, { ...filter, taskIds: asked }, page.limit - rows.length)))
