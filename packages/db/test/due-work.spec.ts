@@ -68,10 +68,12 @@ const addTask = (appId: string, daysAgo: number) =>
     [appId],
   )
 
-/** A task of an older day, and a process of its own, which has looked at nothing yet, with a clock. */
+/** A task of an older day, and a process of its own, the first that looks for work, with a clock. */
 async function withOlderTask() {
   await ensurePartitions(db, Date.now() - 5 * DAY)
-  await db.pool.query('DELETE FROM inbox; DELETE FROM pause_change; DELETE FROM task; DELETE FROM task_check')
+  await db.pool.query(
+    'DELETE FROM inbox; DELETE FROM pause_change; DELETE FROM task; DELETE FROM task_check; DELETE FROM open_days',
+  )
   await addTask('older', 5)
   const clock = { now: 0 }
   jest.spyOn(performance, 'now').mockImplementation(() => clock.now)

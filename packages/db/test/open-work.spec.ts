@@ -37,14 +37,35 @@ async function daysOfSearches(db: Database): Promise<{ tasks: number[]; batches:
   return { tasks: daysIn(await openDays(db)), batches: daysIn(await batchDays(db)) }
 }
 
-/** As a process that has just started. */
+/** As the first process of an installation. */
 async function firstLook(db: Database): Promise<{ tasks: number[]; batches: number[] }> {
+  await db.pool.query('DELETE FROM open_days')
+  return look(db)
+}
+
+/** As a process that has just started. */
+async function look(db: Database): Promise<{ tasks: number[]; batches: number[] }> {
   const fresh = openDatabase(db.url, { max: 1, waitMs: 60_000 })
   try {
     return await daysOfSearches(fresh)
   } finally {
     await fresh.close()
   }
+}
+
+/** The days that each statement asks from now on. */
+function watchAsked(db: Database): number[][] {
+  const asked: number[][] = []
+  db.pool.on('connect', (client) => {
+    const query = client.query.bind(client) as (...args: unknown[]) => never
+    client.query = ((...args: [string | { text: string }]) => {
+      const text = typeof args[0] === 'string' ? args[0] : args[0].text
+      const condition = /^SELECT EXISTS \(SELECT 1 FROM \w+ WHERE (\(.*?\)) AND state/.exec(text)?.[1]
+      if (condition) asked.push(daysIn({ name: '', of: () => condition.replaceAll('task_id', 'id') }))
+      return query(...args)
+    }) as never
+  })
+  return asked
 }
 
 describe('the days of searches', () => {
@@ -112,6 +133,7 @@ describe('the days of searches', () => {
 
   it('are at most eight runs: the nearest are joined', async () => {
     await addDays()
+    await db.pool.query('DELETE FROM open_days')
     for (let ago = 3; ago <= 30; ago += 3) await addTask(db, idAgo(ago), 'accepted')
     await addTask(db, idAgo(35), 'accepted')
     fresh = openDatabase(db.url, { max: 1, waitMs: 60_000 })
@@ -127,20 +149,12 @@ describe('the days of searches', () => {
 
   it('are asked some at a time, and those without open work never again', async () => {
     await addDays()
+    await db.pool.query('DELETE FROM open_days')
     const scheduled = await addTask(db, idAgo(25), 'accepted')
     const ending = await addTask(db, idAgo(14), 'sending')
     await addBatch(db, idAgo(3), 'held')
-    const asked: number[][] = []
     fresh = openDatabase(db.url, { max: 1, waitMs: 60_000 })
-    fresh.pool.on('connect', (client) => {
-      const query = client.query.bind(client) as (...args: unknown[]) => never
-      client.query = ((...args: [string | { text: string }]) => {
-        const text = typeof args[0] === 'string' ? args[0] : args[0].text
-        const condition = /^SELECT EXISTS \(SELECT 1 FROM \w+ WHERE (\(.*?\)) AND state/.exec(text)?.[1]
-        if (condition) asked.push(daysIn({ name: '', of: () => condition.replaceAll('task_id', 'id') }))
-        return query(...args)
-      }) as never
-    })
+    const asked = watchAsked(fresh)
     try {
       expect(await daysOfSearches(fresh)).toEqual({ tasks: withDays(25, 14, 3), batches: withDays(3) })
       expect(new Set(asked.flat()).size).toBeGreaterThan(DAYS - 2)
@@ -163,6 +177,7 @@ describe('the days of searches', () => {
 
   it('are read by a first look whose connection is closed, because Postgres keeps what it has read about each table', async () => {
     await addDays()
+    await db.pool.query('DELETE FROM open_days')
     fresh = openDatabase(db.url, { max: 1, waitMs: 60_000 })
     try {
       await openDays(fresh)
@@ -173,5 +188,54 @@ describe('the days of searches', () => {
     } finally {
       await fresh.close()
     }
+  })
+
+  it('are taken from the last look at all days, by whichever process, for half a day at least', async () => {
+    await addDays()
+    await addTask(db, idAgo(25), 'accepted')
+    await addBatch(db, await addTask(db, idAgo(3), 'sending'), 'held')
+    const found = { tasks: withDays(25, 3), batches: withDays(3) }
+    const lookAgain = async () => {
+      fresh = openDatabase(db.url, { max: 1, waitMs: 60_000 })
+      const asked = watchAsked(fresh)
+      try {
+        expect(await daysOfSearches(fresh)).toEqual(found)
+        return new Set(asked.flat()).size
+      } finally {
+        await fresh.close()
+      }
+    }
+    expect(await firstLook(db)).toEqual(found)
+    // The oldest, one other, and which is the first with a batch.
+    expect(await lookAgain()).toBe(2)
+    // The days since then are asked.
+    await db.pool.query(
+      `UPDATE open_days SET upto = $1, days = '{}', found_at = now() - interval '11 hours'`,
+      [dayAgo(25)],
+    )
+    expect(await lookAgain()).toBeGreaterThanOrEqual(young() - dayAgo(25))
+    // What is older, or younger than the clock, is not used.
+    for (const when of [`now() - interval '1 day'`, `now() + interval '1 minute'`]) {
+      await db.pool.query(`UPDATE open_days SET upto = $1, days = '{}', found_at = ${when}`, [young()])
+      expect(await lookAgain()).toBeGreaterThan(DAYS - 2)
+      const { rows } = await db.pool.query('SELECT upto, days, found_at <= now() AS past FROM open_days')
+      expect(rows).toEqual([{ upto: young(), days: [25, 3].map(dayAgo), past: true }])
+    }
+    await db.pool.query('TRUNCATE task, batch')
+  })
+
+  it('are found although what was found cannot be noted', async () => {
+    await db.pool.query('DELETE FROM open_days')
+    await addTask(db, idAgo(25), 'accepted')
+    const url = new URL(db.url)
+    url.searchParams.set('options', '-c default_transaction_read_only=on')
+    fresh = openDatabase(url.href, { max: 1, waitMs: 60_000 })
+    try {
+      expect((await daysOfSearches(fresh)).tasks).toEqual(withDays(25))
+      expect((await db.pool.query('SELECT 1 FROM open_days')).rowCount).toBe(0)
+    } finally {
+      await fresh.close()
+    }
+    await db.pool.query('TRUNCATE task')
   })
 })

@@ -217,6 +217,7 @@ describe('a database with partitions for many days', () => {
   }
 
   async function pipelineLocks(): Promise<Record<string, Locks>> {
+    await db.pool.query('DELETE FROM open_days')
     const locks = Object.entries(await locksTaken(db, pipeline))
     return Object.fromEntries(
       locks.map(([key, taken]) => [
@@ -249,7 +250,7 @@ describe('a database with partitions for many days', () => {
     for (const { name, n } of rows) expect([name, n >= MANY]).toEqual([name, true])
     const { firstLook, ...many } = await pipelineLocks()
     expect(many).toEqual(few)
-    // Of a process: at the oldest open work, some days at a time.
+    // At the days with open work, some at a time.
     expect(firstLook!.days).toBe(16)
     // Also when every statement is planned for its call.
     const { rows: plans } = await db.pool.query<{ 'QUERY PLAN': string }>(

@@ -1,4 +1,5 @@
 import type { Database } from './database.ts'
+import { type FoundDays, noteFoundDays, readFoundDays } from './found-days.ts'
 import { firstTaskIdAt, IDS_PER_DAY, IDS_PER_MS, readExtent } from './partitions.ts'
 import {
   beginWithout,
@@ -245,12 +246,23 @@ type OpenWork = {
 }
 const looks = new WeakMap<Database['pool'], { at: number; work: Promise<OpenWork> }>()
 
-/**
- * What the looks of a process have found: of the days before `upto` only those of `open` have open work, or ever will. What has ended does
- * not begin again, and new tasks get new ids. `turns` counts the looks.
- */
-type Known = { upto: number; open: number[]; turns: number }
+/** What the looks of a process have found. `turns` counts them; `allAt` is the time of the look at all days, by the clock of the process. */
+type Known = FoundDays & { turns: number; allAt: number }
 const known = new WeakMap<Database['pool'], Known>()
+
+/**
+ * After this all days are asked again, or what a process that has done so found is used. So rows that somebody changed by hand are found
+ * within a day. Different for each process, so that one of them asks and the others use what it found.
+ */
+const USED_MS = 43_200_000 * (1 + Math.random())
+
+async function lastFound(db: Database): Promise<Known | undefined> {
+  const own = known.get(db.pool)
+  if (own && performance.now() - own.allAt < USED_MS) return own
+  const found = await readFoundDays(db.pool)
+  if (found === undefined || found.ageMs >= USED_MS) return undefined
+  return { upto: found.upto, open: found.open, turns: 0, allAt: performance.now() - found.ageMs }
+}
 
 /**
  * The days with tasks that have not ended, or messages in inboxes, and the present ones: statements that search tasks or inboxes for work
@@ -327,12 +339,12 @@ function openWork(db: Database): Promise<OpenWork> {
 const MAX_LOOKED_AT = 32
 
 /**
- * The first look of a process asks all days that are kept, some at a time. The next ones ask the days that were not past then, the oldest open
- * ones until one is still open, and one other in turn: a day counts as open until it was asked. No day is asked from that of an hour ago
- * on: it is always included.
+ * The first look asks all days that are kept, some at a time, and notes what it found for other processes. The next ones ask the days that were
+ * not past then, the oldest open ones until one is still open, and one other in turn: a day counts as open until it was asked. No day is asked
+ * from that of an hour ago on: it is always included.
  */
 async function findOpenWork(db: Database): Promise<OpenWork> {
-  const last = known.get(db.pool)
+  const last = await lastFound(db)
   // Later looks do not ask again from the first day on.
   const { now, first, before } = await readExtent(db.pool, last && last.upto * IDS_PER_DAY)
   const young = firstTaskIdAt(now - MARGIN_MS)
@@ -341,7 +353,8 @@ async function findOpenWork(db: Database): Promise<OpenWork> {
   const undivided = Math.min(today, Math.ceil(before / IDS_PER_DAY))
   const oldest = await oldestBefore(db, before)
   const newest = await newestDay(db, now)
-  const { upto, open, turns } = last ?? { upto: dayOfId(first), open: [], turns: 0 }
+  const none = { upto: dayOfId(first), open: [], turns: 0, allAt: performance.now() }
+  const { upto, open, turns, allAt } = last ?? none
   return onConnection(db, async (connection) => {
     const asked = new Set<number>()
     const ask = (conditions: readonly string[]) => (days: readonly number[]) => {
@@ -361,7 +374,10 @@ async function findOpenWork(db: Database): Promise<OpenWork> {
       [Math.max(upto, undivided), today],
     ] as const)
       left.push(...(await allOf(range(from, to), hasWork)))
-    known.set(db.pool, { upto: today, open: left, turns: turns + 1 })
+    known.set(db.pool, { upto: today, open: left, turns: turns + 1, allAt })
+    // If it cannot be written, as to a server that is read-only, others look at all days themselves.
+    if (last === undefined)
+      await noteFoundDays(connection.client, { upto: today, open: left }).catch(() => undefined)
     const days = new Set([...left, ...range(oldest, undivided), ...range(slice, slice + 1)])
     const found = [...days].filter((day) => day < today).sort((a, b) => a - b)
     const batches = found.filter((day) => day < slice)
