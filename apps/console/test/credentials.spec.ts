@@ -66,6 +66,8 @@ describeWith('chromium')('credentials and devices in a browser', () => {
     'keeps a working secret if the vendor refuses the new one, unless it is to be saved anyway',
     async () => {
       const before = await savedFor(8)
+      const accepted = card('Honor').getByText('Honor accepts these credentials.')
+      await accepted.waitFor()
       await setFaults('honor', { refuseAuth: true })
       await card('Honor').getByRole('button', { name: 'Edit' }).click()
       await form().getByLabel('Client secret').fill('rubbish')
@@ -84,6 +86,8 @@ describeWith('chromium')('credentials and devices in a browser', () => {
       await button('Save anyway').click()
       await page.getByText('Credentials of Honor saved.').waitFor()
       await card('Honor').getByText('not checked yet', { exact: true }).waitFor()
+      // That was said of the former credentials.
+      expect(await accepted.count()).toBe(0)
       expect((await savedFor(8)).app_secret).toBe('rubbish')
 
       await setFaults('honor', {})
@@ -171,6 +175,22 @@ describeWith('chromium')('credentials and devices in a browser', () => {
     await button('Check and save').click()
     await page.getByText('Credentials of APNs saved.').waitFor()
     await card('APNs, development').getByText('Walked · development').waitFor()
+  })
+
+  step('forgets the result of a check when the credentials are removed', async () => {
+    const apns = card('APNs, development')
+    const accepted = apns.getByText('APNs accepts these credentials.')
+    await apns.getByRole('button', { name: 'Check now' }).click()
+    await accepted.waitFor()
+    const saved = await herald.call<Credentials>('/push/certificate?provider=1&environment=0')
+    await apns.getByRole('button', { name: 'Remove' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove credentials' }).click()
+    await apns.waitFor({ state: 'detached' })
+    await herald.call('/admin/push/certificate', { provider: 1, environment: 0, ...saved }, 'PUT')
+    // After a check the page reads all credentials.
+    await card('Honor').getByRole('button', { name: 'Check now' }).click()
+    await apns.waitFor()
+    expect(await accepted.count()).toBe(0)
   })
 
   step('shows what a vendor refuses, and that a simulator answered the check', async () => {

@@ -318,11 +318,17 @@ describeWith('chromium')('the history in the console', () => {
     expect(await herald.call<Webhook[]>('/admin/webhook/list')).toMatchObject([
       { name: 'Shop orders', events: ['task.finished'], campaign: null, url: sink.url },
     ])
+    // The result of a test is about the URL that was tested.
+    const tested = renamed.getByText('The server answered with HTTP status 500.')
+    await tested.waitFor()
     await renamed.getByRole('button', { name: 'Edit' }).click()
+    await dialog.getByLabel('URL').fill(`${sink.url}/moved`)
     await dialog.getByLabel('Make a new signing secret').check()
     await dialog.getByRole('button', { name: 'Save' }).click()
     await dialog.getByText(/^whsec_/).waitFor()
     await dialog.getByRole('button', { name: 'Close' }).click()
+    await renamed.getByText(`${sink.url}/moved`).waitFor()
+    expect(await tested.count()).toBe(0)
 
     await renamed.getByRole('button', { name: 'Remove' }).click()
     // The focus is on Back: Enter does not remove it.

@@ -4,7 +4,7 @@ import { requestIdFor } from '../src/api/request-id.ts'
 import { isTypedNumber, secondsAtSpeed } from '../src/calculations/audience-size.ts'
 import { curlOf } from '../src/calculations/curl.ts'
 import { complaintIn, splitComplaint } from '../src/i18n/complaints.ts'
-import { addPasted, splitValues } from '../src/pages/send/audience-list.ts'
+import { addPasted, splitTyped, splitValues } from '../src/pages/send/audience-list.ts'
 import { blankDraft, type Draft, isUntouched, readDraft } from '../src/pages/send/draft.ts'
 import { draftOfRequest } from '../src/pages/send/draft-of-request.ts'
 import { fieldOfPath, sectionOf } from '../src/pages/send/fields.ts'
@@ -220,6 +220,17 @@ describe('a pasted list', () => {
   })
 })
 
+it('a typed list is split; values of the list and a chosen suggestion stay whole', () => {
+  const tag = 'city:Shenzhen, Nanshan'
+  expect(splitTyped(['vip', tag], ['vip', tag])).toEqual(['vip', tag])
+  // Typed after it, removed before it.
+  expect(splitTyped([tag, 'a, b;tag'], [tag, undefined])).toEqual([tag, 'a', 'b', 'tag'])
+  expect(splitTyped([tag], ['vip', tag])).toEqual([tag])
+  // The same text, typed.
+  expect(splitTyped(['vip', tag], ['vip', undefined])).toEqual(['vip', 'city:Shenzhen', 'Nanshan'])
+  expect(splitTyped(['vip', 'a,vip'], ['vip'])).toEqual(['vip', 'a'])
+})
+
 describe('a refusal of the API', () => {
   const refusal = (message: string, fields: Partial<Draft> = {}) =>
     refusalOf(new HeraldError(40002, 400, message), draft(fields))
@@ -369,6 +380,19 @@ it('a command for the shell quotes the body', () => {
       '  -H "access-token: $TOKEN" \\',
       "  -H 'content-type: application/json' \\",
       `  --data-binary '{"title":"it'\\''s"}'`,
+    ].join('\n'),
+  )
+})
+
+it('a command for the shell concerns the group of the task', () => {
+  expect(curlOf('https://push.example.com', 'shop', '/push/notify', '{}', '7')).toBe(
+    [
+      "curl -X POST 'https://push.example.com/push/notify' \\",
+      "  -H 'app_id: shop' \\",
+      "  -H 'group_id: 7' \\",
+      '  -H "access-token: $TOKEN" \\',
+      "  -H 'content-type: application/json' \\",
+      "  --data-binary '{}'",
     ].join('\n'),
   )
 })

@@ -1,6 +1,6 @@
 import { describeWith, until } from '@herald/testkit'
 import { beforeAll, expect } from '@jest/globals'
-import type { Locator, Page } from 'playwright-core'
+import type { Locator, Page, Route } from 'playwright-core'
 import { accessibilityProblems, englishTexts, overflows } from './page-checks.ts'
 import type { Tab, TestConsole } from './test-console.ts'
 import { createWalk, type TaskRow } from './walk.ts'
@@ -158,6 +158,20 @@ describeWith('chromium')('sending in the console', () => {
     await button('Clear draft').click()
   })
 
+  step('keeps a suggested tag that contains a comma, and splits what is typed', async () => {
+    const tags = ['city:Shenzhen, Nanshan']
+    await herald.call('/admin/device', { device_guid: 'nanshan', platform: 'android', tags }, 'PUT')
+    await field('audience').fill('city')
+    await page.getByRole('option', { name: /^city:Shenzhen, Nanshan/ }).click()
+    await page.getByText('Entered: 1.').waitFor()
+    await field('audience').fill('nobody,no one')
+    await page.keyboard.press('Enter')
+    await page.getByText('Entered: 3.').waitFor()
+    // Only the suggested tag has a device.
+    await page.locator('[data-audience-size="1"]').waitFor()
+    await button('Clear draft').click()
+  })
+
   step('reviews every push: message, audience, size, time with its zone, speed', async () => {
     const { devices, by_channel } = await count({ tag: ['demo'] })
     await button('Insert sample').click()
@@ -285,6 +299,50 @@ describeWith('chromium')('sending in the console', () => {
     await button('Back', dialog()).click()
     expect(await titled('Used before')).toEqual([])
     await button('Clear draft').click()
+  })
+
+  step('finds a push with a deduplication ID of the author whose answer was lost', async () => {
+    /** Sends a draft; the answer to the first press is lost. */
+    const sendOnce = async (title: string, requestId: string) => {
+      await open('/send')
+      await field('title').fill(title)
+      await field('audience').fill('demo')
+      await page.keyboard.press('Enter')
+      await button(/^Routing and delivery/).click()
+      await field('requestId').fill(requestId)
+      await review()
+      const lose = async (route: Route) => {
+        await route.fetch()
+        await route.abort()
+      }
+      await page.route('**/push/notify', lose, { times: 1 })
+      await button(/^Send to/, dialog()).click()
+    }
+    await sendOnce('Own id', 'order-2')
+    await dialog().getByText('The push was accepted').waitFor()
+    await dialog().getByRole('link', { name: 'View task' }).click()
+    await openTask('Own id')
+
+    // Without a look-up the answer to the second press tells.
+    let asked = 0
+    await page.route('**/push/task/list', (route) => {
+      if (!route.request().postData()?.includes('request_id')) return route.continue()
+      return asked++ === 0 ? route.continue() : route.abort()
+    })
+    await sendOnce('Sent again', 'order-3')
+    await button('Send again', dialog()).click()
+    await openTask('Sent again')
+    await page.unroute('**/push/task/list')
+
+    // The task of another push is not taken for this one.
+    await sendOnce('Used before', 'order-1')
+    await dialog().getByText('Herald has no task for it so far.').waitFor()
+    await button('Send again', dialog()).click()
+    await dialog().getByText('This deduplication ID was used before, so nothing was sent.').waitFor()
+    await button('Back', dialog()).click()
+    expect(await titled('Used before')).toEqual([])
+    await button('Clear draft').click()
+    tab.errors.splice(0)
   })
 
   step('fills the form with a task, to send it again', async () => {
@@ -422,6 +480,26 @@ describeWith('chromium')('sending in the console', () => {
     await page.getByRole('status').getByText('received').waitFor()
     await card.getByText('Delivered over the native channel.').first().waitFor()
     expect(await accessibilityProblems(page)).toEqual([])
+    await button('Disconnect').click()
+    await page.getByText('not connected', { exact: true }).waitFor()
+  })
+
+  step('does not become a device of somebody else, but stays its own', async () => {
+    await open('/test-device')
+    const id = page.getByLabel('Device ID')
+    const guid = await id.inputValue()
+    const bindings = [{ provider: 'vivo', device_token: '15000000000000000000021' }]
+    await herald.call('/admin/device', { device_guid: 'bound', platform: 'android', bindings }, 'PUT')
+    // One has an alias only, the other a vendor token only.
+    for (const other of ['walter-1', 'bound']) {
+      await id.fill(other)
+      await button('Connect').click()
+      await page.getByText('This device has a user, an alias or vendor tokens').waitFor()
+    }
+    await herald.call('/admin/device', { device_guid: guid, alias: 'tester' }, 'PUT')
+    await id.fill(guid)
+    await button('Connect').click()
+    await page.getByText('online', { exact: true }).waitFor()
     await button('Disconnect').click()
     await page.getByText('not connected', { exact: true }).waitFor()
   })

@@ -87,6 +87,25 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     await other.close()
   })
 
+  step('stays signed in when a failed sign-in is removed from the cache', async () => {
+    const other = await herald.openTab()
+    await other.page.clock.install()
+    await other.page.goto(herald.url('/'))
+    const key = other.page.getByLabel('Operator key')
+    await key.fill('not the key')
+    await other.page.keyboard.press('Enter')
+    await other.page.getByRole('alert').getByText('That operator key is not right.').waitFor()
+    await key.fill(herald.demo.operator_key)
+    await other.page.keyboard.press('Enter')
+    const overview = other.page.getByRole('heading', { name: 'Overview', exact: true })
+    await overview.waitFor()
+    // It is kept for five minutes.
+    await other.page.clock.fastForward('05:30')
+    expect(await other.page.evaluate(() => localStorage.getItem('herald.signed-in'))).toBe('1')
+    await overview.waitFor()
+    await other.close()
+  })
+
   step('shows its frame before it is known who is signed in', async () => {
     const session = await hold('/console/session')
     await page.goto(herald.appUrl('/tasks'))
@@ -504,6 +523,29 @@ describeWith('chromium')('the frame of the console in a browser', () => {
     await page.getByText('Sign in to the console with the operator key').waitFor()
     expect(await accessibilityProblems(page)).toEqual([])
     expect(tab.failedRequests.splice(0)).toEqual(['401 GET /queues'])
+  })
+
+  step('says that a sign-out failed, and repeats it', async () => {
+    const other = await herald.openOperatorTab()
+    const session = () =>
+      other.page.evaluate(async () => {
+        const response = await fetch('/console/session', { headers: { 'x-herald-console': '1' } })
+        return response.status
+      })
+    await other.page.route('**/console/session', (route) => route.abort(), { times: 1 })
+    await button('Account: Operator', other.page).click()
+    await other.page.getByRole('menuitem', { name: 'Sign out' }).click()
+    const alert = other.page.getByRole('alert')
+    await alert.getByText('The sign-out failed: the session may still exist on the server.').waitFor()
+    await other.page.getByRole('heading', { name: 'Sign in to Herald', exact: true }).waitFor()
+    expect(await accessibilityProblems(other.page)).toEqual([])
+    expect(await session()).toBe(200)
+    await button('Sign out again', other.page).click()
+    await alert.waitFor({ state: 'detached' })
+    expect(await session()).toBe(401)
+    const key = other.page.getByLabel('Operator key')
+    await until(() => key.evaluate((input) => input === document.activeElement), { what: 'the focus' })
+    await other.close()
   })
 
   endsClean()

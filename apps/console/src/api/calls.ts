@@ -162,12 +162,17 @@ export const erase = (appId: string, body: Erasure) =>
   call<{ devices: number }>('POST', '/admin/erase', { appId, body })
 
 /**
- * Creates a device if it is unknown, and returns its push token. Undefined for a device that belongs to a user: its messages would
- * arrive in this browser.
+ * Creates a device if it is unknown, and returns its push token. Undefined for a device of somebody else, whose messages would arrive in
+ * this browser: it has a user or, unless it `wasOpened` here before, an alias or bindings.
  */
-export async function openTestDevice(appId: string, deviceGuid: string): Promise<string | undefined> {
+export async function openTestDevice(
+  appId: string,
+  deviceGuid: string,
+  wasOpened: boolean,
+): Promise<string | undefined> {
   const known = (await listDevices(appId, { device_guid: deviceGuid, limit: 1 })).list[0]
   if (known && known.user_id !== null) return undefined
+  if (known && !wasOpened && (known.alias !== null || known.bindings.length > 0)) return undefined
   if (known) return known.push_token
   return (await putDevice(appId, { device_guid: deviceGuid, platform: 'android' })).push_token
 }

@@ -18,7 +18,6 @@ import {
   SessionContext,
   setSession,
   useApplicationsQuery,
-  useIsSigningOut,
   useSessionQuery,
   useSignOut,
   wasSignedIn,
@@ -33,8 +32,8 @@ const Shell = lazy(() => import('./shell.tsx'))
 export function SignInGate() {
   const session = useSessionQuery()
   const ended = useSessionEnd(session.data)
-  const isSigningOut = useIsSigningOut()
-  if (session.isPending || isSigningOut) return <Waiting />
+  const leaving = useSignOut()
+  if (session.isPending || (session.data && leaving.isPending)) return <Waiting />
   if (session.isError)
     return (
       <Waiting>
@@ -43,7 +42,11 @@ export function SignInGate() {
     )
   return (
     <Suspense fallback={<Waiting />}>
-      {session.data === null ? <SignIn ended={ended} /> : <SignedIn session={session.data} />}
+      {session.data === null ? (
+        <SignIn ended={ended} leaving={leaving} />
+      ) : (
+        <SignedIn session={session.data} signOut={leaving.mutate} />
+      )}
     </Suspense>
   )
 }
@@ -59,7 +62,9 @@ export function Waiting({ children = <Loading /> }: { children?: ReactNode }) {
   )
 }
 
-function SignedIn({ session }: { session: Session }) {
+type SignedInProps = Pick<CurrentSession, 'session' | 'signOut'>
+
+function SignedIn({ session, signOut }: SignedInProps) {
   const query = useApplicationsQuery(session)
   const operator = session.role === 'operator'
   if (operator && query.isPending) return <Waiting />
@@ -69,18 +74,15 @@ function SignedIn({ session }: { session: Session }) {
         <ErrorAlert error={query.error} retry={query.refetch} />
       </Waiting>
     )
-  return <WithApplication session={session} applications={query.data ?? []} />
+  return <WithApplication session={session} signOut={signOut} applications={query.data ?? []} />
 }
 
 function WithApplication({
   session,
+  signOut,
   applications,
-}: {
-  session: Session
-  applications: readonly Application[]
-}) {
+}: SignedInProps & { applications: readonly Application[] }) {
   const { t } = useTranslation()
-  const signOut = useSignOut()
   const place = placeOf(useLocation().pathname)
   const appId = selectedApplication({ place, session, applications, remembered: rememberedApplication() })
   const known = applications.find(({ app_id }) => app_id === appId)
@@ -116,9 +118,14 @@ function useSessionEnd(session: Session | null | undefined): boolean {
       setEnded(true)
       setSession(queries, null)
     }
+    // Other events can have the error of an older call: a failed sign-in is removed from the cache after five minutes.
     const stops = [
-      queries.getQueryCache().subscribe(({ query }) => check(query.state.error)),
-      queries.getMutationCache().subscribe(({ mutation }) => check(mutation?.state.error)),
+      queries.getQueryCache().subscribe((event) => {
+        if (event.type === 'updated' && event.action.type === 'error') check(event.action.error)
+      }),
+      queries.getMutationCache().subscribe((event) => {
+        if (event.type === 'updated' && event.action.type === 'error') check(event.action.error)
+      }),
     ]
     return () => {
       for (const stop of stops) stop()

@@ -3,12 +3,13 @@ import { useTranslation } from 'react-i18next'
 import { curlOf } from '../calculations/curl.ts'
 import { useAppId } from '../session/session.ts'
 
-type Props = { opened: boolean; path: string; body: string; onClose(): void }
+/** `groupId`: the call concerns the devices of this group only. */
+type Props = { opened: boolean; path: string; body: string; groupId?: string; onClose(): void }
 
 /** Shows a call of the API as a command to copy. */
-export function CurlDialog({ opened, path, body, onClose }: Props) {
+export function CurlDialog({ opened, path, body, groupId, onClose }: Props) {
   const { t } = useTranslation()
-  const command = curlOf(globalThis.location.origin, useAppId(), path, body)
+  const command = curlOf(globalThis.location.origin, useAppId(), path, body, groupId)
   return (
     <Modal
       opened={opened}

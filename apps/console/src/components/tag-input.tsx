@@ -16,7 +16,7 @@ const SUGGESTIONS = 20
 const TYPING_MS = 150
 
 /** Tags of the application, suggested by their first characters with the number of their devices. Others can be typed as well. */
-export function TagInput({ onSearchChange, ...props }: Props) {
+export function TagInput({ onSearchChange, onOptionSubmit, ...props }: Props) {
   const { t } = useTranslation()
   const { format } = useLabels()
   const appId = useAppId()
@@ -47,6 +47,10 @@ export function TagInput({ onSearchChange, ...props }: Props) {
       filter={({ options, search }) =>
         options.filter((option) => 'value' in option && option.value.startsWith(search.trim()))
       }
+      // Mantine calls it for typed texts too.
+      onOptionSubmit={(tag) => {
+        if (counts.has(tag)) onOptionSubmit?.(tag)
+      }}
       searchValue={typed}
       onSearchChange={(text) => {
         setTyped(text)

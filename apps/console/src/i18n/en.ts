@@ -105,6 +105,8 @@ export const en = {
     locked: 'Too many failed attempts. Try again in {{wait}}, at {{time}}.',
     submit: 'Sign in',
     expired: 'Your session has expired. Sign in again.',
+    signOutFailed: 'The sign-out failed: the session may still exist on the server.',
+    signOutAgain: 'Sign out again',
   },
   channel: {
     nativepush: 'Native',
@@ -1118,7 +1120,8 @@ export const en = {
     passThrough: 'Pass-through message',
     frame: 'Everything the device got (JSON)',
     kept: 'Stays connected while you use other pages of the console.',
-    ofUser: 'This device belongs to a user, whose messages would arrive here. Enter another ID.',
+    taken:
+      'This device has a user, an alias or vendor tokens: messages for somebody else would arrive here. Enter another ID.',
   },
   connection: {
     connecting: 'connecting',

@@ -103,6 +103,8 @@ export const zh: Dictionary = {
     locked: '失败次数过多，请在 {{wait}}后（{{time}}）再试。',
     submit: '登录',
     expired: '登录已过期，请重新登录。',
+    signOutFailed: '退出登录失败，服务器上的会话可能仍然有效。',
+    signOutAgain: '重新退出登录',
   },
   channel: {
     nativepush: '自有通道',
@@ -1094,7 +1096,7 @@ export const zh: Dictionary = {
     passThrough: '透传消息',
     frame: '设备收到的全部内容（JSON）',
     kept: '使用控制台的其他页面时保持连接。',
-    ofUser: '该设备属于某个用户，连接后会在此收到其消息，请填写其他 ID。',
+    taken: '该设备已有用户、别名或厂商令牌，连接后会在此收到他人的消息，请填写其他 ID。',
   },
   connection: {
     connecting: '连接中',

@@ -1,4 +1,4 @@
-import { type QueryClient, useIsMutating, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { createContext, useContext } from 'react'
 import { allowPageCalls, isSignedOut, stopPageCalls } from '../api/call.ts'
 import { listApplications, readSession, signOut } from '../api/calls.ts'
@@ -71,21 +71,24 @@ export function useApplicationsQuery(session: Session | null | undefined) {
   })
 }
 
-const signOutKey = ['sign-out']
+export type SigningOut = ReturnType<typeof useSignOut>
 
-export function useSignOut(): () => void {
+/** Fails if the session may still exist on the server. */
+export function useSignOut() {
   const queries = useQueryClient()
-  const leaving = useMutation({
-    mutationKey: signOutKey,
+  return useMutation({
     mutationFn: async () => {
       stopPageCalls()
-      // The pages are hidden even if the request fails.
-      await signOut().catch(() => {})
-      runSignOutTasks()
-      setSession(queries, null)
+      try {
+        await signOut()
+      } catch (error) {
+        // The session had ended before.
+        if (!isSignedOut(error)) throw error
+      } finally {
+        // The pages are hidden even if the request fails.
+        runSignOutTasks()
+        setSession(queries, null)
+      }
     },
   })
-  return leaving.mutate
 }
-
-export const useIsSigningOut = () => useIsMutating({ mutationKey: signOutKey }) > 0

@@ -23,9 +23,15 @@ import { isRegion, showsEnvironment } from './vendor-forms.ts'
 /** The card shows the day and how much time is left. */
 const EXPIRY = /^The certificate expire[sd] on /
 
-type Props = { certificate: CertificateView; check: CheckState; onCheck(): void; onEdit(): void }
+type Props = {
+  certificate: CertificateView
+  check: CheckState
+  onCheck(): void
+  onEdit(): void
+  onRemoved(): void
+}
 
-export function CertificateCard({ certificate, check, onCheck, onEdit }: Props) {
+export function CertificateCard({ certificate, check, onCheck, onEdit, onRemoved }: Props) {
   const { t } = useTranslation()
   const { channel, text } = useLabels()
   const appId = useAppId()
@@ -46,6 +52,7 @@ export function CertificateCard({ certificate, check, onCheck, onEdit }: Props) 
   const reload = () => queries.invalidateQueries({ queryKey: ['certificates', appId] })
   const removing = useMutation({
     mutationFn: () => removeCertificate(appId, key),
+    onSuccess: onRemoved,
     onSettled: async () => {
       setConfirming(false)
       await reload()

@@ -11,7 +11,8 @@ type Props = {
   editing: Editing | undefined
   existing: CertificateView[]
   onEdit(record: CertificateView): void
-  onSaved(name: string): void
+  /** `before`: the record that was replaced. */
+  onSaved(name: string, before: CertificateView | undefined): void
   onClose(): void
 }
 

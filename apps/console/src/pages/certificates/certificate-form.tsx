@@ -42,7 +42,8 @@ type Props = {
   existing: CertificateView[]
   onEdit(record: CertificateView): void
   onChanged(changed: boolean): void
-  onSaved(name: string): void
+  /** `before`: the record that was replaced. */
+  onSaved(name: string, before: CertificateView | undefined): void
   onClose(): void
 }
 
@@ -75,7 +76,7 @@ export function CertificateForm({ editing, existing, onEdit, onChanged, onSaved,
         return
       }
       await queries.invalidateQueries({ queryKey: ['certificates', appId] })
-      onSaved(name)
+      onSaved(name, editing ?? replaced)
     },
     onSettled: () => setConfirming(false),
   })

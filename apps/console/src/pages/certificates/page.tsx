@@ -71,6 +71,7 @@ function CertificatesPage() {
             check={checks.stateOf(certificate)}
             onCheck={() => void checks.checkAll([certificate])}
             onEdit={() => open(certificate)}
+            onRemoved={() => checks.forget(certificate)}
           />
         ))}
       </SimpleGrid>
@@ -78,9 +79,10 @@ function CertificatesPage() {
         editing={editing}
         existing={certificates}
         onEdit={open}
-        onSaved={(name) => {
+        onSaved={(name, before) => {
           setEditing(undefined)
           setSaved(name)
+          if (before) checks.forget(before)
         }}
         onClose={() => setEditing(undefined)}
       />

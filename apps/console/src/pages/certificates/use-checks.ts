@@ -16,8 +16,12 @@ export function useChecks() {
   const [states, setStates] = useState<Readonly<Record<string, CheckState>>>({})
   async function check(certificate: CertificateView): Promise<void> {
     const { provider, environment, region } = certificate
-    const set = (state: CheckState) => setStates((before) => ({ ...before, [placeOf(certificate)]: state }))
-    set({ busy: true })
+    const place = placeOf(certificate)
+    const asked: CheckState = { busy: true }
+    // The answer is about credentials that were replaced if the check was forgotten in the meantime.
+    const set = (state: CheckState) =>
+      setStates((before) => (before[place] === asked ? { ...before, [place]: state } : before))
+    setStates((before) => ({ ...before, [place]: asked }))
     try {
       const result = await checkCertificate(appId, { provider, environment, region: region ?? undefined })
       set({ busy: false, result })
@@ -28,6 +32,9 @@ export function useChecks() {
   const reload = () => queries.invalidateQueries({ queryKey: ['certificates', appId] })
   return {
     stateOf: (certificate: CertificateView): CheckState => states[placeOf(certificate)] ?? { busy: false },
+    /** After the credentials were changed or removed. */
+    forget: (certificate: CertificateView) =>
+      setStates((before) => ({ ...before, [placeOf(certificate)]: { busy: false } })),
     isBusy: Object.values(states).some(({ busy }) => busy),
     async checkAll(certificates: readonly CertificateView[]) {
       await Promise.all(certificates.map(check))

@@ -11,6 +11,11 @@ export function splitValues(text: string): string[] {
 /** The values once each, in their order. */
 export const distinct = (values: readonly string[]): string[] => [...new Set(values)]
 
+/** Splits what was typed. `known` values stay whole: those of the list, and a suggestion, may contain a comma. */
+export function splitTyped(values: readonly string[], known: readonly (string | undefined)[]): string[] {
+  return distinct(values.flatMap((value) => (known.includes(value) ? [value] : splitValues(value))))
+}
+
 export type Pasted =
   | { list: string[] }
   /** `given`: distinct values of the paste; `total`: together with those that were there. */

@@ -1,10 +1,10 @@
 import { NativeSelect, Stack, TagsInput, type TagsInputProps, Text } from '@mantine/core'
-import { type ClipboardEvent, useState } from 'react'
+import { type ClipboardEvent, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Panel } from '../../components/panel.tsx'
 import { TagInput } from '../../components/tag-input.tsx'
 import { useLabels } from '../../i18n/labels.ts'
-import { addPasted, distinct, MAX_VALUES, splitValues } from './audience-list.ts'
+import { addPasted, MAX_VALUES, splitTyped, splitValues } from './audience-list.ts'
 import type { AudienceKind, Change, Draft, ListKind } from './draft.ts'
 import type { FieldProps } from './form-fields.ts'
 
@@ -57,6 +57,8 @@ function ValueList({ kind, list, field, onChange }: ListProps) {
   const { t } = useTranslation()
   const { format } = useLabels()
   const [refused, setRefused] = useState<{ given: number; total: number }>()
+  /** The last suggestion that was chosen. */
+  const chosen = useRef<string>(undefined)
   const { id, error } = field('audience')
 
   /** A paste of several values is handled here, before Mantine: it would drop what exceeds a limit, and line breaks. */
@@ -95,10 +97,21 @@ function ValueList({ kind, list, field, onChange }: ListProps) {
     errorProps: { role: 'alert' },
     onChange: (values) => {
       setRefused(undefined)
-      onChange(kind, distinct(values.flatMap(splitValues)))
+      onChange(kind, splitTyped(values, [...list, chosen.current]))
     },
   }
   return (
-    <div onPasteCapture={paste}>{kind === 'tag' ? <TagInput {...props} /> : <TagsInput {...props} />}</div>
+    <div onPasteCapture={paste}>
+      {kind === 'tag' ? (
+        <TagInput
+          {...props}
+          onOptionSubmit={(tag) => {
+            chosen.current = tag
+          }}
+        />
+      ) : (
+        <TagsInput {...props} />
+      )}
+    </div>
   )
 }

@@ -32,6 +32,9 @@ export function requestText(draft: Draft, to: Recipients = { kind: 'draft' }): s
   }
 }
 
+/** The request id of the draft: the author's own, or the given one. */
+export const requestIdOf = (draft: Draft, requestId = ''): string => draft.requestId.trim() || requestId
+
 /** The body of a count while the message is being written: without it, every channel counts that can take a plain text. */
 export function countText(draft: Draft): string {
   const { distribution_strategy, ospush_sequence } = settingOf(draft)
@@ -61,7 +64,7 @@ function audienceField(draft: Draft): unknown {
   return draft.audienceKind === 'all' ? 'all' : { [draft.audienceKind]: audienceOf(draft) }
 }
 
-function settingOf(draft: Draft, requestId = ''): Record<string, unknown> {
+function settingOf(draft: Draft, requestId?: string): Record<string, unknown> {
   return dropBlank({
     distribution_strategy: draft.strategy,
     ospush_sequence: draft.strategy === 'nativepush_only' ? [] : draft.sequence,
@@ -71,7 +74,7 @@ function settingOf(draft: Draft, requestId = ''): Record<string, unknown> {
     message_class: draft.messageClass,
     campaign: draft.campaign.trim(),
     events: draft.events || undefined,
-    request_id: draft.requestId.trim() || requestId,
+    request_id: requestIdOf(draft, requestId),
   })
 }
 

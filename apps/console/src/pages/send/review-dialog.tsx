@@ -13,7 +13,7 @@ import { useAppId, useCurrentSession } from '../../session/session.ts'
 import { useDeviceCount } from './audience-size.tsx'
 import type { Draft } from './draft.ts'
 import { isInDoubt, refusalOf } from './refusal.ts'
-import { requestText } from './request.ts'
+import { requestIdOf, requestText } from './request.ts'
 import { ReviewSummary } from './review-summary.tsx'
 
 /** What is reviewed. `requestId` is the same at every press until the draft changes. */
@@ -52,6 +52,18 @@ function Review({ draft, requestId, onClose, onRefused, onAccepted }: Props & Re
   const [typed, setTyped] = useState('')
   /** The task that used the author's deduplication id before. */
   const [usedBy, setUsedBy] = useState<number>()
+  /** Whether the answer to a press of this dialog was lost. */
+  const wasInDoubt = useRef(false)
+  const sentId = requestIdOf(draft, requestId)
+  const isOwnId = sentId !== requestId
+  // An id of the author may have a task already. It is read before the first press: times of browser and server can differ.
+  const earlier = useQuery({
+    queryKey: ['used-before', appId, sentId],
+    queryFn: () => findByRequestId(appId, sentId),
+    enabled: isOwnId,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  })
   const counting = useQuery({
     queryKey: ['review', appId, text],
     queryFn: ({ signal }) => countAudience(appId, text, signal),
@@ -64,19 +76,23 @@ function Review({ draft, requestId, onClose, onRefused, onAccepted }: Props & Re
   const sending = useMutation({
     mutationFn: () => notify(appId, text),
     onSuccess: ({ task_id, repeated }) => {
-      // With an id of the console itself this is the push whose answer was lost.
-      if (repeated && draft.requestId.trim() !== '') setUsedBy(task_id)
+      // With an id of the console itself, or after a lost answer, it is the task of this push.
+      const isOurs = !isOwnId || (wasInDoubt.current && task_id !== earlier.data?.task_id)
+      if (repeated && !isOurs) setUsedBy(task_id)
       else onAccepted(task_id)
+    },
+    onError: (error) => {
+      if (isInDoubt(error)) wasInDoubt.current = true
     },
   })
   const inDoubt = isInDoubt(sending.error)
-  const found = useLookUp(requestId, inDoubt)
+  const found = useLookUp(sentId, earlier.data, inDoubt && (!isOwnId || earlier.isSuccess))
   const refused = [counting.error, sending.error].find((error) => refusalOf(error, draft))
   useEffect(() => {
     if (refused) onRefused(refused)
   }, [refused, onRefused])
   const confirmation = confirmationOf(draft, counting.data, counting.isError, applicationName)
-  const notYet = counting.isPending || refused !== undefined
+  const notYet = counting.isPending || earlier.isLoading || refused !== undefined
   const confirmed =
     confirmation === undefined ||
     (confirmation.kind === 'number'
@@ -213,12 +229,19 @@ function confirmationOf(
 
 const LOOK_UP_MS = 2000
 
-/** Looks up whether a push whose answer was lost was accepted; null: not so far. */
-function useLookUp(requestId: string, enabled: boolean): TaskView | null | undefined {
+/** Looks up whether a push whose answer was lost was accepted; null: not so far. `earlier` is a task that had the id before. */
+function useLookUp(
+  requestId: string,
+  earlier: TaskView | null | undefined,
+  enabled: boolean,
+): TaskView | null | undefined {
   const appId = useAppId()
   return useQuery({
     queryKey: ['request-id', appId, requestId],
-    queryFn: () => findByRequestId(appId, requestId),
+    queryFn: async () => {
+      const task = await findByRequestId(appId, requestId)
+      return task?.task_id === earlier?.task_id ? null : task
+    },
     enabled,
     retry: true,
     retryDelay: LOOK_UP_MS,

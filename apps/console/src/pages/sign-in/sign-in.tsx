@@ -21,7 +21,7 @@ import { ErrorAlert } from '../../components/error-alert.tsx'
 import { useBasicLabels } from '../../i18n/basic-labels.ts'
 import icon from '../../session/icon.svg'
 import { Preferences } from '../../session/preferences.tsx'
-import { setSession } from '../../session/session.ts'
+import { type SigningOut, setSession } from '../../session/session.ts'
 
 type Role = 'application' | 'operator'
 
@@ -29,7 +29,13 @@ const ROLE_KEY = 'herald.role'
 /** The operator signs in first: there is no application before. */
 const lastRole = (): Role => (localStorage.getItem(ROLE_KEY) === 'application' ? 'application' : 'operator')
 
-export default function SignIn({ ended }: { ended: boolean }) {
+function focusFirst(form: HTMLFormElement | null): void {
+  form?.querySelector<HTMLElement>('input:not([type=radio])')?.focus()
+}
+
+type Props = { ended: boolean; leaving: SigningOut }
+
+export default function SignIn({ ended, leaving }: Props) {
   const { t } = useTranslation()
   const queries = useQueryClient()
   const [role, setRole] = useState<Role>(lastRole)
@@ -40,6 +46,8 @@ export default function SignIn({ ended }: { ended: boolean }) {
     mutationFn: (credentials: Credentials) => signIn(credentials),
     onSuccess: (session) => {
       localStorage.setItem(ROLE_KEY, role)
+      // The sign-in has ended the former session.
+      leaving.reset()
       setSession(queries, session)
     },
   })
@@ -47,10 +55,8 @@ export default function SignIn({ ended }: { ended: boolean }) {
   useEffect(() => {
     document.title = title
   }, [title])
-  // The first field, and not when another role is selected: arrow keys in the selection would lose the focus.
-  useEffect(() => {
-    form.current?.querySelector<HTMLElement>('input:not([type=radio])')?.focus()
-  }, [])
+  // Not when another role is selected: arrow keys in the selection would lose the focus.
+  useEffect(() => focusFirst(form.current), [])
   const operator = role === 'operator'
   return (
     <Center component="main" className="background" mih="100vh" p="md">
@@ -77,6 +83,25 @@ export default function SignIn({ ended }: { ended: boolean }) {
             {ended && !signingIn.isError && (
               <Alert role="status" color="yellow" variant="light">
                 {t('signIn.expired')}
+              </Alert>
+            )}
+            {(leaving.isError || leaving.isPending) && (
+              <Alert
+                role="alert"
+                color="orange"
+                variant="light"
+                title={t('signIn.signOutFailed')}
+                icon={<IconAlertTriangle size={18} aria-hidden />}
+              >
+                <Button
+                  size="xs"
+                  variant="default"
+                  loading={leaving.isPending}
+                  // The button is gone then.
+                  onClick={() => leaving.mutate(undefined, { onSuccess: () => focusFirst(form.current) })}
+                >
+                  {t('signIn.signOutAgain')}
+                </Button>
               </Alert>
             )}
             <SegmentedControl

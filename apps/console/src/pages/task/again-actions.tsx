@@ -10,7 +10,8 @@ import { useRequest } from './request-panel.tsx'
 export function AgainActions({ appId, taskId }: { appId: string; taskId: number }) {
   const { t } = useTranslation()
   const [opened, setOpened] = useState(false)
-  const body = useRequest(appId, taskId).data?.body
+  const request = useRequest(appId, taskId).data
+  const body = request?.body
   const again = {
     variant: 'default',
     leftSection: <IconRepeat size={16} aria-hidden />,
@@ -32,7 +33,13 @@ export function AgainActions({ appId, taskId }: { appId: string; taskId: number 
         {t('app.curl')}
       </Button>
       {body && (
-        <CurlDialog opened={opened} path="/push/notify" body={body} onClose={() => setOpened(false)} />
+        <CurlDialog
+          opened={opened}
+          path="/push/notify"
+          body={body}
+          groupId={request?.group_id?.toString()}
+          onClose={() => setOpened(false)}
+        />
       )}
     </Group>
   )

@@ -64,7 +64,7 @@ function TestDevicePage() {
                 readOnly={connecting}
                 required
                 withAsterisk={false}
-                error={device.isOfUser && t('testDevice.ofUser')}
+                error={device.isTaken && t('testDevice.taken')}
                 onChange={({ currentTarget }) => store.setGuid(currentTarget.value)}
               />
               <Button

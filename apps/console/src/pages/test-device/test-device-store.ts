@@ -13,8 +13,8 @@ export type TestDevice = {
   badge: number
   pushToken: string | undefined
   messages: readonly ReceivedMessage[]
-  /** The device belongs to a user, so it was not connected. */
-  isOfUser: boolean
+  /** The device is one of somebody else, so it was not connected. */
+  isTaken: boolean
   problem: unknown
   isRegistering: boolean
 }
@@ -37,7 +37,7 @@ class TestDeviceStore {
       badge: 0,
       pushToken: undefined,
       messages: [],
-      isOfUser: false,
+      isTaken: false,
       problem: undefined,
       isRegistering: false,
     }
@@ -51,7 +51,7 @@ class TestDeviceStore {
   readonly current = (): TestDevice => this.#device
 
   setGuid(guid: string): void {
-    this.#change({ guid, isOfUser: false })
+    this.#change({ guid, isTaken: false })
   }
 
   disconnect(): void {
@@ -60,11 +60,11 @@ class TestDeviceStore {
 
   async connect(): Promise<void> {
     const guid = this.#device.guid.trim()
-    this.#change({ problem: undefined, isOfUser: false, isRegistering: true })
+    this.#change({ problem: undefined, isTaken: false, isRegistering: true })
     try {
-      const token = await openTestDevice(this.#appId, guid)
+      const token = await openTestDevice(this.#appId, guid, guid === storedTestDevice(this.#appId))
       if (token === undefined) {
-        this.#change({ isOfUser: true })
+        this.#change({ isTaken: true })
         return
       }
       storeTestDevice(this.#appId, guid)

@@ -28,9 +28,11 @@ export function WebhookCard({ webhook, onEdit }: Props) {
   const [dialog, setDialog] = useState<'remove' | 'replay'>()
   const refresh = () => queries.invalidateQueries({ queryKey: ['webhooks', appId] })
   const test = useMutation({
-    mutationFn: () => testWebhook(appId, webhook.webhook_id),
+    mutationFn: (_url: string) => testWebhook(appId, webhook.webhook_id),
     onSettled: refresh,
   })
+  // The result is about the URL that was tested.
+  const isOfUrl = test.variables === webhook.url
   const removal = useMutation({
     mutationFn: () => removeWebhook(appId, webhook.webhook_id),
     onSettled: async () => {
@@ -46,7 +48,7 @@ export function WebhookCard({ webhook, onEdit }: Props) {
       <Stack gap="md">
         {/* Above all that changes while it is shown, so that the buttons stay where they are. */}
         <Group gap="xs">
-          <Button variant="default" loading={test.isPending} onClick={() => test.mutate()}>
+          <Button variant="default" loading={test.isPending} onClick={() => test.mutate(webhook.url)}>
             {t('webhooks.test')}
           </Button>
           <Button variant="default" onClick={() => setDialog('replay')}>
@@ -59,8 +61,8 @@ export function WebhookCard({ webhook, onEdit }: Props) {
             {t('webhooks.remove')}
           </Button>
         </Group>
-        <ErrorAlert error={test.error ?? removal.error} />
-        {test.data && <TestResult result={test.data} />}
+        <ErrorAlert error={(isOfUrl && test.error) || removal.error} />
+        {isOfUrl && test.data && <TestResult result={test.data} />}
         <StateText webhook={webhook} />
         <DescriptionList
           items={[
