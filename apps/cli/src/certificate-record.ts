@@ -1,8 +1,8 @@
-import type { NewCertificate } from '@herald/client'
-import type { VendorChannel } from '@herald/domain'
+import type { CertificateView, NewCertificate } from '@herald/client'
+import { regionOfExtra, type VendorChannel } from '@herald/domain'
 import { CliFailure, UsageFailure } from './failure.ts'
 import { readObject } from './parse.ts'
-import { readNamed, readSecret } from './shell.ts'
+import { readNamed, readSecret, readText } from './shell.ts'
 import { providerNumber, type VendorField, vendors } from './vendor-fields.ts'
 
 export type Environment = 'production' | 'development'
@@ -42,6 +42,36 @@ export function recordOf(vendor: VendorChannel, flags: SetFlags): NewCertificate
   return record
 }
 
+/** The API shows secrets of `extra` as these and their last characters. */
+const MASK = '****'
+
+/**
+ * Takes the name and `extra` from the saved record of the same place if their flags are absent, because saving replaces the whole record.
+ * Secrets of `extra` are kept by name. Pure.
+ */
+export function withSaved(
+  vendor: VendorChannel,
+  record: NewCertificate,
+  flags: { extra?: string },
+  certificates: readonly CertificateView[],
+): NewCertificate {
+  const region = regionOfExtra(vendor, record.extra ?? {}) ?? null
+  const saved = certificates.find(
+    (one) =>
+      one.provider === record.provider && one.environment === record.environment && one.region === region,
+  )
+  if (!saved) return record
+  const named = { ...record, name: record.name ?? saved.name }
+  if (flags.extra !== undefined) return named
+  const isMasked = (value: unknown) => typeof value === 'string' && value.startsWith(MASK)
+  const entries = Object.entries(saved.extra)
+  return {
+    ...named,
+    extra: { ...Object.fromEntries(entries.filter(([, value]) => !isMasked(value))), ...record.extra },
+    keep: entries.filter(([, value]) => isMasked(value)).map(([key]) => `extra.${key}`),
+  }
+}
+
 function fieldValue({ flag, secret, file }: VendorField, flags: SetFlags): string | undefined {
   const given = flags[camel(flag)]
   if (!file) return readSecret(flag, given, secret && flags[camel(`${flag}-file`)])
@@ -53,7 +83,7 @@ const camel = (flag: string) => flag.replaceAll(/-(\w)/g, (_, letter: string) =>
 
 function extraOf(text: string): Record<string, unknown> {
   try {
-    return readObject(text.startsWith('@') ? readNamed(text.slice(1), '--extra').toString('utf8') : text)
+    return readObject(text.startsWith('@') ? readText(text.slice(1), '--extra') : text)
   } catch (error) {
     if (error instanceof CliFailure) throw error
     throw new UsageFailure(`--extra: ${(error as Error).message}`)

@@ -8,7 +8,7 @@ const MAX_RECORD = 1024 * 1024
 
 /** Parses CSV as of RFC 4180 in constant memory: fields may be quoted, and then contain commas, line ends and doubled quotes. */
 export async function* csvRecords(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<CsvRecord> {
-  const decoder = new TextDecoder()
+  const decoder = new TextDecoder('utf-8', { fatal: true })
   let fields: string[] = []
   let field = ''
   /** `after`: behind the closing quote of a field. */
@@ -51,8 +51,16 @@ export async function* csvRecords(chunks: AsyncIterable<Uint8Array>): AsyncGener
     return record
   }
 
-  for await (const chunk of chunks) yield* read(decoder.decode(chunk, { stream: true }))
-  yield* read(decoder.decode())
+  function decode(chunk?: Uint8Array): string {
+    try {
+      return decoder.decode(chunk, { stream: chunk !== undefined })
+    } catch {
+      throw new CsvProblem('The file is not valid UTF-8; convert it first.')
+    }
+  }
+
+  for await (const chunk of chunks) yield* read(decode(chunk))
+  yield* read(decode())
   if ((state as string) === 'quoted') throw new CsvProblem(`Line ${began}: a quote is not closed.`)
   if (field !== '' || fields.length > 0) yield finish()
 }

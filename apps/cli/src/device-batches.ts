@@ -56,6 +56,10 @@ export async function sendLines<Entry, Result>(
   }
 
   for await (const line of lines) {
+    if (line.invalid) {
+      on.refused({ line, reason: 'It is not valid UTF-8.' })
+      continue
+    }
     if (line.text.trim() === '') continue
     const entry = parseObject<Entry>(line.text)
     if (entry === undefined) {

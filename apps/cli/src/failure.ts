@@ -27,6 +27,18 @@ export function sentenceOf(error: unknown): string {
 export const isUnanswered = (error: unknown): error is Error =>
   error instanceof Error && (error.name === 'TimeoutError' || error.message === 'fetch failed')
 
+/** Codes of failures before a request was sent. */
+const UNSENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$|CERT/
+
+/** Whether the server may have done what it was asked, although there is no answer. It answers 503 only if nothing was done. */
+export function isInDoubt(error: unknown): boolean {
+  if (error instanceof HeraldError) return error.status >= 500 && error.status !== 503
+  if (!(error instanceof Error)) return false
+  // fetch calls an answer that ends early `terminated`.
+  const isLost = error.message === 'terminated' || isUnanswered(error)
+  return isLost && !UNSENT.test((error.cause as NodeJS.ErrnoException | undefined)?.code ?? '')
+}
+
 /** The innermost cause: fetch hides it, and an AggregateError of connection attempts has no message of its own. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)

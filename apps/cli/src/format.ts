@@ -23,11 +23,13 @@ export function bytes(value: number): string {
 export const timestamp = (seconds: number): string =>
   `${new Date(seconds * 1000).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 
-/** Columns are as wide as their widest cell; numbers are aligned to the right. */
+/** Columns are as wide as their widest cell; numbers are aligned to the right. Control characters become U+FFFD. */
 export function table(head: string[], rows: (string | number)[][]): string {
   const text = [
     head,
-    ...rows.map((row) => row.map((cell) => (typeof cell === 'number' ? count(cell) : cell))),
+    ...rows.map((row) =>
+      row.map((cell) => (typeof cell === 'number' ? count(cell) : cell.replaceAll(/\p{Cc}/gu, '\uFFFD'))),
+    ),
   ]
   const widths = head.map((_, column) => Math.max(...text.map((row) => width(row[column] ?? ''))))
   const isNumber = head.map(

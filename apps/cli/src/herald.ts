@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander'
 import { SilentFailure, sentenceOf, UsageFailure } from './failure.ts'
+import { printable } from './io.ts'
 import { createProgram } from './program.ts'
 
 // A reader such as `head` may close the pipe early.
@@ -13,7 +14,7 @@ try {
   process.exitCode = exitCodeOf(error)
   // Commander has printed its message or the help.
   if (!(error instanceof CommanderError || error instanceof SilentFailure))
-    process.stderr.write(`${sentenceOf(error)}\n`)
+    process.stderr.write(`${printable(sentenceOf(error))}\n`)
 }
 
 /** 0 success, 1 failure, 2 invalid arguments. */

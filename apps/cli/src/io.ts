@@ -17,16 +17,22 @@ export type Io = {
   paint(style: Style, text: string): string
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the colours of `paint` begin with one
+const CONTROL = /(?!\r?\n|\t|\u001b\[3[1239]m)\p{Cc}/gu
+
+/** Replaces control characters: those of a message could change the terminal. Line ends, tabs and the colours of `paint` stay. */
+export const printable = (text: string): string => text.replaceAll(CONTROL, '\uFFFD')
+
 export function openIo(json: boolean): Io {
   const { stdout, stderr } = process
   return {
     json,
     live: !json && Boolean(stdout.isTTY && stderr.isTTY),
     say(line) {
-      if (!json) stdout.write(`${line}\n`)
+      if (!json) stdout.write(`${printable(line)}\n`)
     },
     note(line) {
-      if (!json) stderr.write(`${line}\n`)
+      if (!json) stderr.write(`${printable(line)}\n`)
     },
     record(value) {
       if (json) stdout.write(`${toJson(value)}\n`)

@@ -15,9 +15,13 @@ const MAX_TAG = 64
 /** Why a row has no device to import. */
 export type Skipped = 'other kind' | 'unsubscribed' | 'no token'
 
+/** Why a device is imported without some or all tags of its row. */
+export type LostTags = 'cut' | 'unreadable'
+
 /** Reads rows of OneSignal's CSV export by the names in its first row. */
 export function readOneSignal(
   header: readonly string[],
+  lose: (why: LostTags) => void,
 ): (fields: readonly string[]) => DeviceChange | Skipped {
   const names = header.map((name) => name.trim().replace(/^\uFEFF/, ''))
   for (const name of needed) {
@@ -33,11 +37,13 @@ export function readOneSignal(
     if (value('identifier') === '') return 'no token'
     const alias = value('external_user_id')
     const timezone = value('timezone_id')
+    const { tags, lost } = tagsOf(value('tags'))
+    if (lost) lose(lost)
     return {
       device_guid: value('id'),
       platform: kind.platform,
       ...(alias && { alias }),
-      tags: tagsOf(value('tags')),
+      ...(tags && { tags }),
       bindings: [{ provider: kind.provider, device_token: value('identifier') }],
       ...(value('language') && { locale: value('language') }),
       ...(timezone && { timezone }),
@@ -46,19 +52,19 @@ export function readOneSignal(
   }
 }
 
-/** OneSignal's tags are keys with values: `{"plan":"gold"}` becomes the tag `plan:gold`. */
-function tagsOf(text: string): string[] {
+/** OneSignal's tags are keys with values: `{"plan":"gold"}` becomes the tag `plan:gold`. Without `tags` a known device keeps its own. */
+function tagsOf(text: string): { tags?: string[]; lost?: LostTags } {
+  if (text === '') return { tags: [] }
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    return []
+    return { lost: 'unreadable' }
   }
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value)
-    .map(([key, entry]) => `${key}:${entry}`)
-    .filter((tag) => [...tag].length <= MAX_TAG)
-    .slice(0, MAX_TAGS)
+  if (typeof value !== 'object' || value === null) return { lost: 'unreadable' }
+  const all = Object.entries(value).map(([key, entry]) => `${key}:${entry}`)
+  const tags = all.filter((tag) => [...tag].length <= MAX_TAG).slice(0, MAX_TAGS)
+  return { tags, lost: tags.length < all.length ? 'cut' : undefined }
 }
 
 /**
@@ -68,12 +74,13 @@ function tagsOf(text: string): string[] {
 export async function* oneSignalLines(
   records: AsyncIterable<CsvRecord>,
   skip: (why: Skipped) => void,
+  lose: (why: LostTags) => void,
 ): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder()
   let read: ReturnType<typeof readOneSignal> | undefined
   let text = ''
   for await (const { fields, lines } of records) {
-    if (!read) read = readOneSignal(fields)
+    if (!read) read = readOneSignal(fields, lose)
     else if (fields.length > 1) {
       const device = read(fields)
       if (typeof device === 'string') skip(device)

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { HeraldOperator, HeraldServer } from '@herald/client'
@@ -134,4 +135,11 @@ export function readNamed(path: string, flag: string): Buffer {
   } catch (error) {
     throw new CliFailure(`${flag}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code}).`)
   }
+}
+
+/** The same as text, unchanged: decoding would replace what is not UTF-8. */
+export function readText(path: string, flag: string): string {
+  const bytes = readNamed(path, flag)
+  if (!isUtf8(bytes)) throw new CliFailure(`${flag}: ${path} is not valid UTF-8.`)
+  return bytes.toString('utf8')
 }

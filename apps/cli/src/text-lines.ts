@@ -1,5 +1,7 @@
-/** A line of a file with its number, from 1, and the byte after it. */
-export type TextLine = { no: number; text: string; end: number }
+import { isUtf8 } from 'node:buffer'
+
+/** A line of a file with its number, from 1, and the byte after it. `invalid`: its bytes, if they are not UTF-8; `text` is then wrong. */
+export type TextLine = { no: number; text: string; end: number; invalid?: Uint8Array }
 
 const NEWLINE = 10
 
@@ -12,7 +14,8 @@ export async function* textLines(chunks: AsyncIterable<Uint8Array>): AsyncGenera
     const bytes = Buffer.concat([...rest, last])
     rest = []
     end += bytes.length + ending
-    return { no: ++no, text: bytes.toString('utf8').replace(/\r$/, ''), end }
+    const text = bytes.toString('utf8').replace(/\r$/, '')
+    return { no: ++no, text, end, ...(!isUtf8(bytes) && { invalid: bytes }) }
   }
   for await (const chunk of chunks) {
     let from = 0

@@ -221,7 +221,7 @@ describe('devices and tags', () => {
 
     const people = file('people.txt', 'customer-17\ncustomer-18\nnobody\n')
     expect((await json('tag', 'add', 'sale', '--file', people, ...as)).records).toEqual([
-      { added: 2, removed: 0, unknown: [{ alias: 'nobody' }] },
+      { added: 2, removed: 0, unknown: [{ alias: 'nobody' }], unknown_count: 1 },
     ])
     expect((await json('tag', 'list', ...as)).records).toEqual([
       { tag: 'sale', devices: 2 },
@@ -389,7 +389,20 @@ describe('certificates', () => {
 
   it('are refused with the message of the API', async () => {
     expect(
-      await run('certificate', 'set', 'xiaomi', '--app-id', '1', '--app-key', '2', '--app-secret', 'x'),
+      await run(
+        'certificate',
+        'set',
+        'xiaomi',
+        '--app-id',
+        '1',
+        '--app-key',
+        '2',
+        '--app-secret',
+        'x',
+        // Otherwise that of the demo is kept.
+        '--extra',
+        '{}',
+      ),
     ).toEqual({
       code: 1,
       stdout: '',

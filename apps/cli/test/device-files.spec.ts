@@ -1,16 +1,27 @@
+import { linkSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { DeviceChange } from '@herald/client'
-import { describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type CsvRecord, csvRecords } from '../src/csv-records.ts'
 import { type BatchCounts, sendBatches } from '../src/device-batches.ts'
 import { deviceOf, erasureOf } from '../src/device-flags.ts'
-import { oneSignalLines, type Skipped } from '../src/onesignal.ts'
+import { type LostTags, oneSignalLines, type Skipped } from '../src/onesignal.ts'
 import { textLines } from '../src/text-lines.ts'
+import { runHere } from './run-here.ts'
 
 /** The text in chunks of `size` bytes, which cut lines and characters anywhere. */
-async function* chunksOf(text: string, size = 3): AsyncGenerator<Uint8Array> {
-  const bytes = Buffer.from(text)
+async function* chunksOf(text: string | Uint8Array, size = 3): AsyncGenerator<Uint8Array> {
+  const bytes = typeof text === 'string' ? Buffer.from(text) : text
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
+/** Lines, of which the second has the characters 你好 in GBK. */
+const withGbk = (first: string, before: string, after: string) =>
+  Buffer.concat([
+    Buffer.from(`${first}\n${before}`),
+    Buffer.from([0xc4, 0xe3, 0xba, 0xc3]),
+    Buffer.from(`${after}\n`),
+  ])
 async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   const list: T[] = []
   for await (const item of items) list.push(item)
@@ -26,10 +37,18 @@ describe('lines of a file', () => {
       { no: 4, text: 'last', end: 15 },
     ])
   })
+
+  it('keep their bytes if they are not UTF-8', async () => {
+    const lines = await all(textLines(chunksOf(withGbk('a', 'b', '\r'))))
+    expect(lines.map(({ no, invalid }) => [no, invalid && Buffer.from(invalid).toString('hex')])).toEqual([
+      [1, undefined],
+      [2, '62c4e3bac30d'],
+    ])
+  })
 })
 
 describe('batches of devices', () => {
-  const send = async (text: string, put: (devices: DeviceChange[]) => unknown[]) => {
+  const send = async (text: string | Uint8Array, put: (devices: DeviceChange[]) => unknown[]) => {
     const counts: BatchCounts = { lines: 0, created: 0, updated: 0, failed: 0 }
     const refused: string[] = []
     const sent: number[] = []
@@ -60,6 +79,20 @@ describe('batches of devices', () => {
     expect(sent).toEqual([1002, 2002])
   })
 
+  it('have no line that is not UTF-8', async () => {
+    const names: string[] = []
+    const { counts, refused } = await send(
+      withGbk('{"device_guid":"a"}', '{"device_guid":"b","alias":"', '"}\n{"device_guid":"c"}'),
+      (devices) => {
+        names.push(...devices.map(({ device_guid }) => device_guid))
+        return devices.map(() => ({ push_token: 'p', created: true }))
+      },
+    )
+    expect(names).toEqual(['a', 'c'])
+    expect(counts).toEqual({ lines: 3, created: 2, updated: 0, failed: 1 })
+    expect(refused).toEqual([expect.stringMatching(/^2 .*: It is not valid UTF-8\.$/)])
+  })
+
   it('stay below the size of a body, and numbers keep their digits', async () => {
     const bodies: string[] = []
     const long = (n: number) =>
@@ -73,6 +106,51 @@ describe('batches of devices', () => {
       expect(Buffer.byteLength(body)).toBeLessThan(4 * 1024 * 1024)
       expect(body).toContain('"user_id":9007199254740993,')
     }
+  })
+})
+
+describe('the file for refused lines', () => {
+  let folder: string
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'herald-cli-'))
+  })
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const lines = withGbk('{"device_guid":"a"}', '{"device_guid":"b","alias":"', '"}')
+  const batch = (input: string, refused: string) =>
+    runHere(['device', 'batch', input, '--refused', refused, '--json'], () => ({
+      list: [{ push_token: 'p', created: true }],
+    }))
+
+  it('cannot be the input, whatever its name is', async () => {
+    const input = join(folder, 'devices.ndjson')
+    const [soft, hard] = [join(folder, 'soft'), join(folder, 'hard')]
+    writeFileSync(input, lines)
+    symlinkSync(input, soft)
+    linkSync(input, hard)
+    for (const refused of [input, soft, hard]) {
+      const { error, calls } = await batch(input, refused)
+      expect(error).toMatchObject({
+        name: 'UsageFailure',
+        message: `--refused: ${refused} is the file that is read; name another one.`,
+      })
+      expect(calls).toEqual([])
+      expect(readFileSync(input).equals(lines)).toBe(true)
+    }
+  })
+
+  it('gets the bytes of a line as they are', async () => {
+    const [input, refused] = [join(folder, 'some.ndjson'), join(folder, 'refused.ndjson')]
+    writeFileSync(input, lines)
+    const { error, stdout } = await batch(input, refused)
+    expect(error).toMatchObject({ name: 'SilentFailure' })
+    expect(JSON.parse(stdout)).toEqual({
+      lines: 2,
+      created: 1,
+      updated: 0,
+      failed: 1,
+      errors: [{ line: 2, error: 'Line 2: It is not valid UTF-8.' }],
+    })
+    expect(readFileSync(refused).equals(lines.subarray(lines.indexOf('\n') + 1))).toBe(true)
   })
 })
 
@@ -96,6 +174,11 @@ describe('CSV', () => {
       'Line 2: the record is too long.',
     )
   })
+
+  it('that is not UTF-8 is refused', async () => {
+    for (const bytes of [withGbk('a,b', '1,', ''), Buffer.from('a,b\n1,你').subarray(0, -1)])
+      await expect(all(csvRecords(chunksOf(bytes)))).rejects.toThrow('The file is not valid UTF-8')
+  })
 })
 
 describe('an export of OneSignal', () => {
@@ -103,10 +186,15 @@ describe('an export of OneSignal', () => {
     'id,identifier,session_count,language,timezone,game_version,device_os,device_type,device_model,tags,invalid_identifier,external_user_id,timezone_id'
   const convert = async (...rows: string[]) => {
     const skipped: Skipped[] = []
+    const lost: LostTags[] = []
     const bytes = await all(
-      oneSignalLines(csvRecords(chunksOf([header, ...rows, ''].join('\n'))), (why) => skipped.push(why)),
+      oneSignalLines(
+        csvRecords(chunksOf([header, ...rows, ''].join('\n'))),
+        (why) => skipped.push(why),
+        (why) => lost.push(why),
+      ),
     )
-    return { text: Buffer.concat(bytes).toString('utf8'), skipped }
+    return { text: Buffer.concat(bytes).toString('utf8'), skipped, lost }
   }
 
   it('becomes import lines on the same line numbers', async () => {
@@ -157,8 +245,31 @@ describe('an export of OneSignal', () => {
     expect(skipped).toEqual(['unsubscribed', 'other kind', 'no token'])
   })
 
+  it('counts rows whose tags are cut or unreadable; unreadable ones change no tags', async () => {
+    const row = (tags: string) => `u,tok,1,en,0,2.1,14,1,Pixel,"${tags.replaceAll('"', '""')}",f,,`
+    const many = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`k${i}`, i]))
+    const { text, lost } = await convert(
+      row(JSON.stringify(many)),
+      row(JSON.stringify({ plan: 'gold', note: 'x'.repeat(64) })),
+      row('{"plan":'),
+      row('7'),
+      row('{}'),
+    )
+    expect(lost).toEqual(['cut', 'cut', 'unreadable', 'unreadable'])
+    const tags = text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line).tags)
+    expect(tags).toEqual([expect.any(Array), ['plan:gold'], undefined, undefined, []])
+    expect(tags[0]).toHaveLength(100)
+  })
+
   it('is recognised by its columns', async () => {
-    const wrong = oneSignalLines(csvRecords(chunksOf('guid,token\na,b\n')), () => {})
+    const wrong = oneSignalLines(
+      csvRecords(chunksOf('guid,token\na,b\n')),
+      () => {},
+      () => {},
+    )
     await expect(all(wrong)).rejects.toThrow('no column id')
   })
 })

@@ -1,10 +1,16 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { CertificateView, NewCertificate } from '@herald/client'
 import { toJson } from '@herald/domain'
-import { describe, expect, it, jest } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Command } from 'commander'
+import { withSaved } from '../src/certificate-record.ts'
 import { type WhoFlags, whoOf } from '../src/commands/task-history.ts'
 import { type AudienceFlags, audienceOf, messageOf, notificationOf, settingOf } from '../src/notification.ts'
 import { gather, oneOf, orDefault, readId, readObject, readTime, seconds, wholeNumber } from '../src/parse.ts'
 import { createProgram } from '../src/program.ts'
+import { runHere } from './run-here.ts'
 
 describe('the flags of a command', () => {
   it('are not also flags of the program, which would read them first', () => {
@@ -77,6 +83,171 @@ describe('the body of a push', () => {
       title: 'flag',
       huawei: { category: 'IM' },
     })
+  })
+})
+
+describe('files that are not UTF-8', () => {
+  let folder: string
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'herald-cli-'))
+  })
+  afterAll(() => rmSync(folder, { recursive: true }))
+  // {"title":"你好"} in GBK.
+  const bytes = Buffer.from('{"title":"\u00c4\u00e3\u00ba\u00c3"}\n', 'latin1')
+
+  it.each([
+    [['notify', '--all', '--message'], '--message: %s is not valid UTF-8.'],
+    [['explain', '--device', 'g', '--message'], '--message: %s is not valid UTF-8.'],
+    [['tag', 'add', 'vip', '--file'], '--file: line 1 is not valid UTF-8.'],
+  ])('%j are refused, and nothing is sent', async (args, sentence) => {
+    const path = join(folder, 'message.json')
+    writeFileSync(path, bytes)
+    const { error, calls } = await runHere([...args, path])
+    expect(error).toMatchObject({ message: sentence.replace('%s', path) })
+    expect(calls).toEqual([])
+  })
+})
+
+describe('a push without an answer', () => {
+  const broken = (code: string) =>
+    new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) })
+  const refusal = (status: number, code: number) =>
+    new Response(JSON.stringify({ code, data: null, message: 'Refused.' }), { status })
+  const send = async (answer: () => unknown, ...more: string[]) => {
+    const { error, calls } = await runHere(['notify', '--all', '--title', 'T', ...more], answer)
+    const id: string = JSON.parse(calls[0]!.body).setting.request_id
+    return { id, sentence: (error as Error).message }
+  }
+  const thrown = (error: Error) => () => {
+    throw error
+  }
+  const advice = (id: string) =>
+    ` The push may have been accepted. Repeat it with --request-id ${id}: it is sent once.`
+
+  it.each<[string, () => unknown]>([
+    ['a broken connection', thrown(broken('UND_ERR_SOCKET'))],
+    ['a timeout', thrown(Object.assign(new Error('Too late.'), { name: 'TimeoutError' }))],
+    ['an answer that ends early', thrown(new TypeError('terminated'))],
+    ['an answer of a proxy', () => new Response('Bad gateway', { status: 502 })],
+    ['a commit in doubt', () => refusal(500, 50001)],
+  ])('because of %s can be repeated by its id', async (_name, answer) => {
+    const { id, sentence } = await send(answer)
+    expect(id).toMatch(/^[\da-f-]{36}$/)
+    expect(sentence).toMatch(
+      /^(Herald at http:\/\/herald\.test |The command failed: |Not a response |Refused\.)/,
+    )
+    expect(sentence.endsWith(advice(id))).toBe(true)
+    const named = await send(answer, '--request-id', 'order-77')
+    expect(named.id).toBe('order-77')
+    expect(named.sentence.endsWith(advice('order-77'))).toBe(true)
+  })
+
+  it.each<[string, () => unknown]>([
+    ['no connection', thrown(broken('ECONNREFUSED'))],
+    ['an unknown host', thrown(broken('ENOTFOUND'))],
+    ['a refusal', () => refusal(400, 40004)],
+    ['a database that is away', () => refusal(503, 50301)],
+  ])('because of %s was not accepted', async (_name, answer) => {
+    expect((await send(answer)).sentence).not.toContain('may have been accepted')
+  })
+
+  it('is not in doubt when only watching it fails', async () => {
+    const { error } = await runHere(['notify', '--all', '--title', 'T', '--wait'], (path) => {
+      if (path === '/push/notify') return { task_id: 7 }
+      throw broken('UND_ERR_SOCKET')
+    })
+    expect((error as Error).message).toMatch(/^Herald at http:\/\/herald\.test cannot be reached/)
+    expect((error as Error).message).not.toContain('may have been accepted')
+  })
+})
+
+describe('the request of a task', () => {
+  const request = (change: object) =>
+    runHere(['task', 'request', '7'], () => ({
+      task_id: 7,
+      created_at: 0,
+      group_id: null,
+      actor: 'admin',
+      address: null,
+      body: '{"audience":"all"}',
+      tokens_lost: 0,
+      ...change,
+    }))
+
+  it('names the group that it was sent to', async () => {
+    const { stdout, stderr } = await request({ group_id: 5 })
+    expect(stdout).toBe('{"audience":"all"}\n')
+    expect(stderr).toContain(
+      'It was sent to the group 5 only. Send the body with the header group_id: 5, or it addresses the whole application.\n',
+    )
+    for (const other of [{}, { group_id: 5, body: null }])
+      expect((await request(other)).stderr).not.toContain('group')
+  })
+})
+
+it('tag add counts all unknown entries, also those that it does not list', async () => {
+  const aliases = Array.from({ length: 150 }, (_, i) => ['--alias', `a${i}`]).flat()
+  const { stdout } = await runHere(['tag', 'add', 'vip', ...aliases, '--json'], (_path, body) => ({
+    added: 0,
+    removed: 0,
+    unknown: JSON.parse(body).add,
+  }))
+  const record = JSON.parse(stdout)
+  expect(record.unknown).toHaveLength(100)
+  expect(record).toMatchObject({ added: 0, removed: 0, unknown_count: 150 })
+})
+
+describe('a certificate that is saved again', () => {
+  const saved = {
+    provider: 2,
+    environment: 1,
+    region: 'cn',
+    name: 'Shop',
+    extra: { default_class: 'service', limits: { daily_quota: 5 }, callback_secret: '****abcd' },
+  } as unknown as CertificateView
+  const given: NewCertificate = { provider: 2, environment: 1, app_id: '1', app_secret: 'new' }
+
+  it('keeps its name and extra', () => {
+    expect(withSaved('huawei', given, {}, [saved])).toEqual({
+      ...given,
+      name: 'Shop',
+      extra: { default_class: 'service', limits: { daily_quota: 5 } },
+      keep: ['extra.callback_secret'],
+    })
+  })
+
+  it('has the name and extra of the flags instead, also empty ones', () => {
+    const flags = { ...given, name: '', extra: {} }
+    expect(withSaved('huawei', flags, { extra: '{}' }, [saved])).toEqual(flags)
+    const named = { ...given, extra: { receipt_id: 'r' } }
+    expect(withSaved('huawei', named, { extra: '{"receipt_id":"r"}' }, [saved])).toEqual({
+      ...named,
+      name: 'Shop',
+    })
+  })
+
+  it('takes nothing from another place', () => {
+    const overseas = { ...saved, region: 'intl', name: 'Overseas', extra: { region: 'intl' } }
+    const places = [
+      { ...saved, provider: 3 as const, region: null },
+      { ...saved, environment: 0 as const },
+    ]
+    expect(withSaved('huawei', given, {}, [...places, overseas])).toEqual(given)
+    const abroad = { ...given, extra: { region: 'intl' } }
+    expect(withSaved('huawei', abroad, {}, [saved, overseas])).toEqual({
+      ...abroad,
+      name: 'Overseas',
+      keep: [],
+    })
+  })
+
+  it('is read before it is saved', async () => {
+    const args = ['certificate', 'set', 'huawei', '--client-id', '1', '--client-secret', 'new']
+    const { calls } = await runHere(args, (path) =>
+      path.endsWith('/list') ? [saved] : { saved: true, check: null, region: 'cn', warnings: [] },
+    )
+    expect(calls.map(({ path }) => path)).toEqual(['/admin/push/certificate/list', '/admin/push/certificate'])
+    expect(JSON.parse(calls[1]!.body)).toMatchObject({ name: 'Shop', keep: ['extra.callback_secret'] })
   })
 })
 

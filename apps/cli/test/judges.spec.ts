@@ -206,6 +206,22 @@ describe('doctor: vendors', () => {
     expect(findings.filter(({ state }) => state === 'warn')).toHaveLength(hosts.length - 2)
   })
 
+  it('needs the hosts of the regions that certificates have', () => {
+    const needed = (...certificates: Pick<CertificateHealth, 'channel' | 'region'>[]) =>
+      hostsOf(
+        vendorUrls,
+        {},
+        certificates.map((one) => ({ ...certificate, ...one })),
+      )
+        .filter((host) => host.needed)
+        .map(({ name }) => name)
+    expect(needed({ channel: 'meizu', region: 'intl' })).toEqual(['meizuIntl'])
+    expect(needed({ channel: 'meizu' }, { channel: 'meizu', region: 'intl' })).toEqual(['meizu', 'meizuIntl'])
+    expect(needed({ channel: 'huawei', region: 'intl' })).toEqual(['huaweiIntl', 'huaweiIntlAuth'])
+    // The credentials of OPPO are valid in both regions, and the host is that of the token.
+    expect(needed({ channel: 'oppo' })).toEqual(['oppo', 'oppoIntl'])
+  })
+
   it('checks the simulator of a vendor instead of its hosts', () => {
     const hosts = hostsOf(vendorUrls, { flyme: 'http://127.0.0.1:9' }, [certificate])
     expect(hosts.filter(({ channel }) => channel === 'meizu')).toEqual([

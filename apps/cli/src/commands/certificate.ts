@@ -10,7 +10,7 @@ import {
   vendorChannels,
 } from '@herald/domain'
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
-import { type Environment, recordOf, type SetFlags } from '../certificate-record.ts'
+import { type Environment, recordOf, type SetFlags, withSaved } from '../certificate-record.ts'
 import { examples } from '../examples.ts'
 import { CliFailure, SilentFailure } from '../failure.ts'
 import { plural, table, timestamp } from '../format.ts'
@@ -64,16 +64,20 @@ function addSet(set: Command, vendor: VendorChannel): void {
   const { regions } = cardOf(vendor)
   if (regions) command.addOption(region(regions))
   command
-    .option('--name <text>', 'display name')
+    .option('--name <text>', 'display name (default: the saved one)')
     .addOption(environment())
-    .option('--extra <json>', 'additional fields as a JSON object, or @file')
+    .option(
+      '--extra <json>',
+      'all additional fields as a JSON object, or @file; {} removes them (default: the saved ones)',
+    )
     .option('--check', 'ask the vendor first, and save nothing if it does not accept them')
     .addHelpText('after', examples(...lines))
     .action(async (flags: SetFlags) => {
       const { io, asAdmin } = openShell(command)
       const record = recordOf(vendor, flags)
       await asAdmin(async (server) => {
-        const saved = await server.putCertificate(record)
+        const certificates = await server.certificates()
+        const saved = await server.putCertificate(withSaved(vendor, record, flags, certificates))
         io.record(saved)
         const accepted = saved.check === null || printCheck(io, title, saved.check)
         if (!saved.saved) io.say('Nothing was saved.')

@@ -1,16 +1,16 @@
 import { once } from 'node:events'
-import { createWriteStream, type WriteStream } from 'node:fs'
+import { createWriteStream, fstatSync, statSync, type WriteStream } from 'node:fs'
 import type { ImportReport } from '@herald/client'
 import { providerOf, vendorChannels } from '@herald/domain'
 import { type Command, Option } from 'commander'
 import { CsvProblem, csvRecords } from '../csv-records.ts'
 import { type BatchCounts, type RefusedLine, sendBatches } from '../device-batches.ts'
 import { examples } from '../examples.ts'
-import { CliFailure, SilentFailure } from '../failure.ts'
+import { CliFailure, SilentFailure, UsageFailure } from '../failure.ts'
 import { bytes, count, duration, plural } from '../format.ts'
 import { counted, openLines } from '../import-stream.ts'
 import type { Io } from '../io.ts'
-import { oneSignalLines, type Skipped } from '../onesignal.ts'
+import { type LostTags, oneSignalLines, type Skipped } from '../onesignal.ts'
 import { openProgress } from '../progress.ts'
 import { createRate } from '../rate.ts'
 import { fromCaller, openShell } from '../shell.ts'
@@ -55,12 +55,17 @@ ${examples('device import devices.ndjson', 'device import - < devices.ndjson', '
       const began = performance.now()
       const shown = openReport(io, source.size, began)
       const skipped = new Map<Skipped, number>()
+      const lost = new Map<LostTags, number>()
       let problem: CsvProblem | undefined
       async function* lines(): AsyncGenerator<Uint8Array> {
         const chunks = counted(source.chunks, shown.update)
         if (flags.from === undefined) return yield* chunks
         try {
-          yield* oneSignalLines(csvRecords(chunks), (why) => skipped.set(why, (skipped.get(why) ?? 0) + 1))
+          yield* oneSignalLines(
+            csvRecords(chunks),
+            (why) => add(skipped, why),
+            (why) => add(lost, why),
+          )
         } catch (error) {
           if (error instanceof CsvProblem) problem = error
           throw error
@@ -72,15 +77,23 @@ ${examples('device import devices.ndjson', 'device import - < devices.ndjson', '
           throw problem ?? error
         })
         shown.stop()
-        io.record({ ...result, ...(flags.from && { skipped: Object.fromEntries(skipped) }) })
+        io.record({
+          ...result,
+          ...(flags.from && { skipped: Object.fromEntries(skipped), lost_tags: Object.fromEntries(lost) }),
+        })
         show(io, result, (performance.now() - began) / 1000)
         for (const [why, rows] of skipped) io.say(`Skipped, ${why}: ${plural(rows, 'row')}.`)
+        for (const [why, rows] of lost) io.say(`Tags ${why}: ${plural(rows, 'row')}.`)
         if (result.failed > 0) throw new SilentFailure()
       } finally {
         shown.stop()
         await source.close()
       }
     })
+}
+
+function add<Why>(rows: Map<Why, number>, why: Why): void {
+  rows.set(why, (rows.get(why) ?? 0) + 1)
 }
 
 function addBatch(device: Command): void {
@@ -101,6 +114,8 @@ ${examples('device batch devices.ndjson --refused refused.ndjson', 'device batch
     )
     .action(async (path: string, flags: { refused?: string }, command: Command) => {
       const { io, asAdmin } = openShell(command)
+      if (flags.refused !== undefined && isSameFile(path, flags.refused))
+        throw new UsageFailure(`--refused: ${flags.refused} is the file that is read; name another one.`)
       const source = await openLines(path)
       const refused = flags.refused === undefined ? undefined : await openRefused(flags.refused)
       const began = performance.now()
@@ -112,7 +127,8 @@ ${examples('device batch devices.ndjson --refused refused.ndjson', 'device batch
         await asAdmin((server) =>
           sendBatches(textLines(source.chunks), (devices) => server.putDevices(devices), counts, {
             refused({ line, reason }: RefusedLine) {
-              refused?.write(`${line.text}\n`)
+              refused?.write(line.invalid ?? line.text)
+              refused?.write('\n')
               if (errors.length < MAX_SHOWN)
                 errors.push({ line: line.no, error: `Line ${line.no}: ${reason}` })
             },
@@ -136,6 +152,19 @@ ${examples('device batch devices.ndjson --refused refused.ndjson', 'device batch
         if (refused) await closed(refused)
       }
     })
+}
+
+/** Whether both are one file, also through links: opening it for writing would empty it. The input `-` may be redirected from a file. */
+function isSameFile(input: string, output: string): boolean {
+  const exact = { bigint: true } as const
+  try {
+    const from = input === '-' ? fstatSync(0, exact) : statSync(fromCaller(input), exact)
+    const to = statSync(fromCaller(output), exact)
+    return from.isFile() && from.dev === to.dev && from.ino === to.ino
+  } catch {
+    // One of them does not exist, or opening it says what is wrong.
+    return false
+  }
 }
 
 /** Opens the file before the first request, so that a wrong name fails at once. */

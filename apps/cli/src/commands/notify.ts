@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import type { HeraldServer } from '@herald/client'
 import { defaultSequence, sequenceWords, strategies } from '@herald/domain'
 import { type Command, Option } from 'commander'
 import { examples, HERALD } from '../examples.ts'
-import { CliFailure, UsageFailure } from '../failure.ts'
+import { CliFailure, isInDoubt, sentenceOf, UsageFailure } from '../failure.ts'
 import { table } from '../format.ts'
 import {
   type AudienceFlags,
@@ -13,7 +14,7 @@ import {
   settingOf,
 } from '../notification.ts'
 import { gather, readId, readObject, readTime, wholeNumber } from '../parse.ts'
-import { openShell, readNamed } from '../shell.ts'
+import { openShell, readText } from '../shell.ts'
 import { watchTask } from '../watch-task.ts'
 
 type FileFlag = { message?: string }
@@ -48,17 +49,29 @@ function addNotify(program: Command): void {
     )
     .action(async (flags: NotifyFlags, command: Command) => {
       const { io, asAdmin } = openShell(command)
-      const notification = notificationOf(flags, messageFile(flags))
+      // With an id the push can be repeated when its answer is lost.
+      const requestId = flags.requestId || randomUUID()
+      const notification = notificationOf({ ...flags, requestId }, messageFile(flags))
       if ((flags.timeout !== undefined || flags.offline) && !flags.wait)
         throw new UsageFailure('--timeout and --offline require --wait.')
+      let inDoubt = false
       await asAdmin(async (server) => {
-        const { task_id, repeated } = await server.notify(notification)
+        const { task_id, repeated } = await server.notify(notification).catch((error) => {
+          inDoubt = isInDoubt(error)
+          throw error
+        })
         io.record({ task_id, ...(repeated && { repeated }) })
         io.say(`task_id  ${task_id}`)
         if (repeated) io.note('The request id was used before: nothing was pushed.')
         if (flags.wait)
           await watchTask({ server, io }, task_id, { seconds: flags.timeout, offline: flags.offline })
         else io.note(`To watch it: ${HERALD} task watch ${task_id}`)
+      }).catch((error) => {
+        if (!inDoubt) throw error
+        throw new CliFailure(
+          `${sentenceOf(error)} The push may have been accepted. Repeat it with --request-id ${requestId}: it is sent once.`,
+          { cause: error },
+        )
       })
     })
 }
@@ -156,7 +169,7 @@ function addMessageOptions(command: Command): void {
     .optionsGroup('Delivery:')
     .addOption(new Option('--strategy <name>', 'distribution strategy').choices(strategies))
     .option('--sequence <words>', `order of vendors, separated by commas: ${sequenceWords.join(', ')}`)
-    .option('--request-id <id>', 'idempotency key: a repeated id pushes nothing')
+    .option('--request-id <id>', 'idempotency key: a repeated id pushes nothing (default: a random one)')
     .option('--speed <number>', 'devices per second', wholeNumber(1))
     .addOption(new Option('--priority <name>', 'priority lane').choices(['high', 'normal']))
     .option('--ttl <seconds>', 'how long to retry; 0 = only devices reachable now', wholeNumber(0, 2_592_000))
@@ -167,7 +180,7 @@ function addMessageOptions(command: Command): void {
 
 function messageFile({ message: path }: FileFlag): Record<string, unknown> | undefined {
   if (path === undefined) return undefined
-  const text = readNamed(path, '--message').toString('utf8')
+  const text = readText(path, '--message')
   try {
     return readObject(text)
   } catch (error) {

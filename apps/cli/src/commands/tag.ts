@@ -85,7 +85,7 @@ function addMembers(tag: Command, action: 'add' | 'remove', description: string)
           unknown.push(...report.unknown.slice(0, MAX_SHOWN - unknown.length))
         }
       })
-      io.record({ ...total, unknown })
+      io.record({ ...total, unknown, unknown_count: unknownCount })
       io.say(
         action === 'add'
           ? `Added to ${plural(total.added, 'device')}.`
@@ -114,7 +114,8 @@ async function* chunksOf(
   if (file !== undefined) {
     const source = await openLines(file)
     try {
-      for await (const { no, text } of textLines(source.chunks)) {
+      for await (const { no, text, invalid } of textLines(source.chunks)) {
+        if (invalid) throw new UsageFailure(`--file: line ${no} is not valid UTF-8.`)
         const value = text.trim()
         if (value === '') continue
         if (by === 'user_id' && !/^\d{1,19}$/.test(value))

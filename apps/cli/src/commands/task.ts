@@ -150,21 +150,26 @@ const head = [
   'received',
   'clicked',
   'failed',
+  'expired',
+  'cancelled',
   'ETA',
 ]
 
-function rowOf(task: TaskView): (string | number)[] {
+/** A row of the list. Cancelled and expired targets are not done. */
+export function rowOf(task: TaskView): (string | number)[] {
   return [
     String(task.task_id),
     task.state,
     shorten(task.title ?? '-'),
     timestamp(task.created_at),
-    task.finished_at === null || task.waiting > 0 ? percent(task.target - task.pending, task.target) : '100%',
+    task.target === 0 && task.state === 'finished' ? '100%' : percent(task.sent + task.failed, task.target),
     task.target,
     task.sent,
     task.received,
     task.clicked,
     task.failed,
+    task.expired,
+    task.cancelled,
     task.finished_at !== null || task.eta === null ? '-' : duration(task.eta),
   ]
 }
@@ -181,10 +186,14 @@ function addRequest(task: Command): void {
       const { io, asAdmin } = openShell(command)
       const found = await asAdmin((server) => server.taskRequest(id))
       io.record(found)
-      const { actor, address, created_at, body } = found
+      const { actor, address, created_at, group_id, body } = found
       io.note(
         `Sent by ${actor ?? 'an unknown caller'}${address ? ` from ${address}` : ''}, ${timestamp(created_at)}.`,
       )
+      if (group_id !== null && body !== null)
+        io.note(
+          `It was sent to the group ${group_id} only. Send the body with the header group_id: ${group_id}, or it addresses the whole application.`,
+        )
       if (found.tokens_lost > 0)
         io.note(`${found.tokens_lost} push tokens are missing: no device has them any more.`)
       io.say(body ?? 'The task is a recall.')

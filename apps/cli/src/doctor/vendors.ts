@@ -13,21 +13,19 @@ export type Host = { name: string; url: string; channel: VendorChannel; needed: 
 export type Reached = Host & { ms: number; problem?: string }
 
 /**
- * All base URLs that the programs would call; a simulated vendor has its simulator instead. Hosts of a channel without a
- * certificate, and hosts of other regions, are not needed. Pure.
+ * All base URLs that the programs would call; a simulated vendor has its simulator instead. A host is needed if a certificate has
+ * its channel, environment and region. Pure.
  */
 export function hostsOf(
   urls: Settings['vendorUrls'],
   simulators: Record<string, string>,
   certificates: readonly CertificateHealth[],
 ): Host[] {
-  const isUsed = (channel: VendorChannel, environment?: CertificateHealth['environment']) =>
-    certificates.some(
-      (one) => one.channel === channel && (environment === undefined || one.environment === environment),
-    )
+  const certificatesOf = (channel: VendorChannel) => certificates.filter((one) => one.channel === channel)
   const simulated = vendorChannels.flatMap((channel): Host[] => {
     const url = simulators[publicName(channel)]
-    return url ? [{ name: channel, url, channel, needed: isUsed(channel), simulated: true }] : []
+    const needed = certificatesOf(channel).length > 0
+    return url ? [{ name: channel, url, channel, needed, simulated: true }] : []
   })
   const called = vendorChannels.filter((channel) => !simulated.some((host) => host.channel === channel))
   const real = called.flatMap((channel) =>
@@ -36,7 +34,12 @@ export function hostsOf(
         name,
         url: urls[name as keyof typeof urls],
         channel,
-        needed: !region && isUsed(channel, environment),
+        needed: certificatesOf(channel).some(
+          (one) =>
+            (environment === undefined || one.environment === environment) &&
+            // A certificate of the usual region names none.
+            (cardOf(channel).credentialOfAllRegions || Boolean(one.region) === Boolean(region)),
+        ),
         simulated: false,
       }),
     ),

@@ -1,0 +1,48 @@
+import { jest } from '@jest/globals'
+import { createProgram } from '../src/program.ts'
+
+export type RanHere = {
+  stdout: string
+  stderr: string
+  /** What the command threw. */
+  error: unknown
+  /** The calls except the login. */
+  calls: { path: string; body: string }[]
+}
+
+/** Runs a command in this process. `answer` returns the data of a response or a Response, or throws as fetch would. */
+export async function runHere(
+  args: string[],
+  answer: (path: string, body: string) => unknown = () => ({}),
+): Promise<RanHere> {
+  const ran: RanHere = { stdout: '', stderr: '', error: undefined, calls: [] }
+  const spies = [
+    jest.spyOn(process.stdout, 'write').mockImplementation((text: unknown) => {
+      ran.stdout += String(text)
+      return true
+    }),
+    jest.spyOn(process.stderr, 'write').mockImplementation((text: unknown) => {
+      ran.stderr += String(text)
+      return true
+    }),
+    jest.spyOn(globalThis, 'fetch').mockImplementation(async (url: unknown, init?: { body?: unknown }) => {
+      const path = new URL(String(url)).pathname
+      if (path === '/token/admin') return respond({ token: 't' })
+      const body = String(init?.body ?? '')
+      ran.calls.push({ path, body })
+      const data = answer(path, body)
+      return data instanceof Response ? data : respond(data)
+    }),
+  ]
+  const access = ['--url', 'http://herald.test', '--app', 'a', '--secret', 's', '--data-dir', '/nonexistent']
+  try {
+    await createProgram().parseAsync([...args, ...access], { from: 'user' })
+  } catch (error) {
+    ran.error = error
+  } finally {
+    for (const spy of spies) spy.mockRestore()
+  }
+  return ran
+}
+
+const respond = (data: unknown) => new Response(JSON.stringify({ code: 200, data, message: null }))
