@@ -34,13 +34,18 @@ export function startHealthTicks(
   sessions: ReadonlySet<Session>,
   handle: (session: Session, event: Event) => void,
 ): () => void {
+  let tickAt = performance.now() + TICK_MS
   const timer = setInterval(() => {
     const now = performance.now()
+    // After the event loop lagged, timers run before sockets are read, so a missing hello proves nothing.
+    const isLate = now - tickAt > TICK_MS
+    tickAt = now + TICK_MS
     for (const session of sessions) {
       session.frames = 0
       const health = healthOf(session, now)
-      if (health === 'no hello') handle(session, { kind: 'hello timeout' })
-      else if (health === 'ping due') {
+      if (health === 'no hello') {
+        if (!isLate) handle(session, { kind: 'hello timeout' })
+      } else if (health === 'ping due') {
         session.pingedAt = now
         session.socket.ping()
         if (session.state === 'open' && session.beats) session.socket.send(beatFrame, { binary: false })

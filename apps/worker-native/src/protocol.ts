@@ -10,6 +10,7 @@ export const closeReasons = {
   malformed: { code: 4400, reason: 'the frame is not a JSON object with a known op' },
   outOfTurn: { code: 4400, reason: 'unexpected frame: hello must come first and only once' },
   badAck: { code: 4400, reason: 'task_ids must be a list of 1 to 1000 task ids' },
+  // The client compares this text, to reconnect after a delayed hello.
   noHello: { code: 4401, reason: 'no hello with a push token was received' },
   unknownToken: { code: 4401, reason: 'no device has this push token' },
   revoked: { code: 4401, reason: 'the push token was replaced, or the device was removed' },
@@ -76,7 +77,7 @@ function read(state: State, text: string): { state: State; action: Action } {
             state: 'identifying',
             action: { do: 'look up', pushToken: frame.push_token, beats: frame.beats === true },
           }
-        : end('noHello')
+        : end('unknownToken')
     case 'ack': {
       if (state !== 'open') return end(state === 'unidentified' ? 'noHello' : 'outOfTurn')
       const taskIds = readTaskIds(frame.task_ids)

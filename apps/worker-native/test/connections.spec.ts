@@ -139,6 +139,24 @@ describe('connections over time', () => {
     expect(socket.closedWith).toBe(4401)
   })
 
+  it('does not miss a hello at a tick that is late: sockets are read after it', async () => {
+    const [delayed, silent] = [open(), open()]
+    await pass(5)
+    const now = performance.now.bind(performance)
+    // The event loop stood still for twenty seconds.
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + 20_000)
+    try {
+      await pass(1)
+      expect([delayed.closedWith, silent.closedWith]).toEqual([undefined, undefined])
+      delayed.says({ op: 'hello', push_token: '7' })
+      await pass(1)
+      expect([delayed.closedWith, silent.closedWith]).toEqual([undefined, 4401])
+      expect(delayed.sent).toEqual(['{"op":"welcome","heartbeat":30}'])
+    } finally {
+      clock.mockRestore()
+    }
+  })
+
   it('closes with 1013 when the device cannot be looked up', async () => {
     const socket = open()
     socket.says({ op: 'hello', push_token: 'fails' })

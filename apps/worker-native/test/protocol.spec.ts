@@ -68,6 +68,15 @@ describe('the protocol', () => {
     else expect(action).toEqual(wanted)
   })
 
+  it('has one reason for a missing hello and another for a token that cannot exist', () => {
+    // The client compares this text, and reconnects only after this one.
+    const noHello = { do: 'close', code: 4401, reason: 'no hello with a push token was received' }
+    expect(step('unidentified', { kind: 'hello timeout' }).action).toEqual(noHello)
+    const unknown = { do: 'close', code: 4401, reason: 'no device has this push token' }
+    for (const push_token of [undefined, '', 'a b', 5])
+      expect(step('unidentified', text({ op: 'hello', push_token })).action).toEqual(unknown)
+  })
+
   it('reaches open only by a hello and a lookup', () => {
     const events = rows.map(([, , event]) => event)
     for (const event of events) expect(step('unidentified', event).state).not.toBe('open')

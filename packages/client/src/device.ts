@@ -88,15 +88,29 @@ export function connectDevice(options: DeviceOptions): Device {
   let isAway = false
   let retry: ReturnType<typeof setTimeout> | undefined
 
+  /** `closed` is final. */
   function setState(next: DeviceState): void {
-    if (state === next) return
+    if (state === next || state === 'closed') return
     state = next
-    options.onState?.(next)
+    callApp(() => options.onState?.(next))
+  }
+
+  /** An error of the app is reported as an uncaught one and must not stop the device. */
+  function callApp(callback: () => void): void {
+    try {
+      callback()
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error
+      })
+    }
   }
 
   function connect(): void {
     stopTimer(retry)
     setState('connecting')
+    // The app may have called close() in onState.
+    if (state === 'closed') return
     const current = new (Socket as WebSocketConstructor)(options.url, ['herald.v1'])
     socket = current
     const welcomeTimer = startTimer(() => end(1006), WELCOME_MS)
@@ -106,7 +120,7 @@ export function connectDevice(options: DeviceOptions): Device {
     let maxSilentMs = 0
     let ended = false
 
-    function end(code: number): void {
+    function end(code: number, reason?: string): void {
       if (ended) return
       ended = true
       stopTimer(welcomeTimer)
@@ -114,12 +128,13 @@ export function connectDevice(options: DeviceOptions): Device {
       if (socket === current) socket = undefined
       current.close()
       if (state === 'closed') return
-      const next = afterClose(code, failures, Math.random)
+      const next = afterClose(code, failures, Math.random, reason)
       failures++
       if (next.do === 'stop') setState(next.reason)
       else {
-        setState('waiting')
+        // Before onState, in which the app may call close().
         retry = startTimer(connect, next.ms)
+        setState('waiting')
       }
     }
 
@@ -132,7 +147,8 @@ export function connectDevice(options: DeviceOptions): Device {
       current.send(JSON.stringify({ op: 'hello', push_token: options.pushToken, beats: true }))
     }
     current.onmessage = (event: { data?: unknown }) => {
-      if (ended) return
+      // With `ws`, frames still arrive after close().
+      if (ended || state === 'closed') return
       const frame = readFrame(String(event.data))
       if (frame.op === 'welcome') {
         stopTimer(welcomeTimer)
@@ -147,11 +163,13 @@ export function connectDevice(options: DeviceOptions): Device {
       limitSilence()
     }
     current.onerror = () => end(1006)
-    current.onclose = (event: { code?: number }) => end(event.code ?? 1006)
+    current.onclose = (event: { code?: number; reason?: string }) => end(event.code ?? 1006, event.reason)
   }
 
   function receive(received: Received): void {
     const { taskId, message } = received
+    // Before the app is called, which may call close(): that sends it.
+    acknowledge(taskId)
     if (!memory.hasSeen(taskId)) {
       memory.see(taskId)
       const earlier = endedBy(message)
@@ -160,7 +178,6 @@ export function connectDevice(options: DeviceOptions): Device {
       if (delay === 0) show(received)
       else if (delay !== undefined) showLater(received, delay)
     }
-    acknowledge(taskId)
   }
 
   function showLater(received: Received, ms: number): void {
@@ -187,9 +204,9 @@ export function connectDevice(options: DeviceOptions): Device {
     const badge = badgeAfter(memory.badge(), received.message)
     if (badge !== memory.badge()) {
       memory.setBadge(badge)
-      options.onBadge?.(badge)
+      callApp(() => options.onBadge?.(badge))
     }
-    options.onMessage(received)
+    callApp(() => options.onMessage(received))
   }
 
   function acknowledge(taskId: number): void {

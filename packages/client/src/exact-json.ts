@@ -8,9 +8,19 @@ type Parse = (
 
 const INTEGER = /^-?\d+$/
 
-/** Writes JSON with bigints as decimal strings, which the API accepts for every int64. */
+/** Writes JSON; a bigint becomes a number with all its digits. */
 export function toExactJson(value: unknown): string {
-  return JSON.stringify(value, (_key, field) => (typeof field === 'bigint' ? String(field) : field))
+  const { rawJSON } = JSON as unknown as { rawJSON?: (text: string) => unknown }
+  if (rawJSON) return stringify(value, rawJSON)
+  // Without rawJSON (Node before 21): strings with a mark that occurs nowhere else; mark and quotes are removed.
+  const plain = stringify(value, (digits) => digits)
+  let mark = '#'
+  while (plain.includes(mark)) mark += '#'
+  return stringify(value, (digits) => mark + digits).replace(new RegExp(`"${mark}(-?\\d+)"`, 'g'), '$1')
+}
+
+function stringify(value: unknown, write: (digits: string) => unknown): string {
+  return JSON.stringify(value, (_key, field) => (typeof field === 'bigint' ? write(String(field)) : field))
 }
 
 /** Parses integers beyond 2^53 as bigint. Runtimes without the reviver's context round them. */

@@ -65,7 +65,7 @@ export type HeraldServerOptions = {
   /** Either the secret, used to fetch an admin token when needed, or a token. */
   appSecret?: string
   token?: string
-  /** Timeout of a call (default 30 s); imports have none. */
+  /** Timeout of a call (default 30 s); of an export only until its response begins. Imports have none. */
   timeoutMs?: number
   /**
    * How often `notify` is repeated after a network failure, 429 or 5xx (default 0). Only pushes with a `request_id` are repeated:
@@ -224,9 +224,19 @@ export class HeraldServer {
   /** The same as NDJSON; a chunk may end anywhere. Only a stream whose last line has `sums` is complete. */
   async *exportChunks(taskId: Int64): AsyncGenerator<Uint8Array, void> {
     const response = await this.#retried(async (token) => {
-      const response = await this.#fetch('GET', `/push/task/export?task_id=${taskId}`, {}, token)
-      if (!response.ok) await readEnvelope(response)
-      return response
+      const limit = new AbortController()
+      const timer = setTimeout(
+        () => limit.abort(new DOMException('The export did not begin in time.', 'TimeoutError')),
+        this.#options.timeoutMs ?? 30_000,
+      )
+      try {
+        const path = `/push/task/export?task_id=${taskId}`
+        const response = await this.#fetch('GET', path, { signal: limit.signal }, token)
+        if (!response.ok) await readEnvelope(response)
+        return response
+      } finally {
+        clearTimeout(timer)
+      }
     })
     const reader = response.body!.getReader()
     try {
@@ -551,7 +561,10 @@ export class HeraldServer {
     return (await this.#authorised(method, path, init)) as Data
   }
 
-  /** If the token was revoked or has expired and the secret is known, fetches a new token and repeats the call once. */
+  /**
+   * If the token was revoked or has expired and the secret is known, fetches a new token and repeats the call once. A stream can be
+   * sent only once: then the next call fetches the token.
+   */
   async #authorised(method: Method, path: string, init: RequestInit): Promise<unknown> {
     return this.#retried(
       (token) => this.#send(method, path, init, token),
@@ -564,9 +577,10 @@ export class HeraldServer {
     try {
       return await work(token)
     } catch (error) {
-      const mayRetry = error instanceof HeraldError && error.code === REVOKED && this.#options.appSecret
-      if (!mayRetry || !isRepeatable) throw error
+      const mayRenew = error instanceof HeraldError && error.code === REVOKED && this.#options.appSecret
+      if (!mayRenew) throw error
       if (this.#credential.token === token) this.#credential.token = undefined
+      if (!isRepeatable) throw error
       return await work(await this.#token())
     }
   }

@@ -54,6 +54,14 @@ describe('after a close', () => {
     expect(afterClose(code, failures, half)).toEqual(wanted),
   )
 
+  it('with 4401 stops, unless the hello was delayed', () => {
+    const noHello = 'no hello with a push token was received'
+    expect(afterClose(4401, 0, half, noHello)).toEqual({ do: 'reconnect', ms: 650 })
+    expect(afterClose(4401, 3, half, noHello)).toEqual({ do: 'reconnect', ms: 5200 })
+    for (const reason of ['no device has this push token', 'the push token was replaced', undefined])
+      expect(afterClose(4401, 0, half, reason)).toEqual({ do: 'stop', reason: 'refused' })
+  })
+
   it('randomises the delays', () => {
     const waits = [0, 0.25, 0.5, 1].map((random) => afterClose(1006, 4, () => random))
     expect(waits.map((next) => next.do === 'reconnect' && next.ms)).toEqual([4800, 7600, 10_400, 16_000])
@@ -285,43 +293,50 @@ describe('a device', () => {
   })
 })
 
+const opened: FakeSocket[] = []
+
+class FakeSocket {
+  readyState = 1
+  isClosed = false
+  onopen = () => {}
+  onmessage = (_: { data: string }) => {}
+  onclose = (_: { code: number; reason?: string }) => {}
+  constructor() {
+    opened.push(this)
+  }
+  sent: string[] = []
+  send(text: string) {
+    this.sent.push(text)
+  }
+  close() {
+    this.isClosed = true
+  }
+  gets(frame: object) {
+    this.onmessage({ data: JSON.stringify(frame) })
+  }
+}
+
+function connectFake(options: Partial<DeviceOptions> = {}): Device {
+  return connectDevice({
+    url: 'ws://gateway/native',
+    pushToken: 'push-token-1',
+    WebSocket: FakeSocket as never,
+    onMessage: () => {},
+    ...options,
+  })
+}
+
 describe('a device whose gateway is gone without a close', () => {
-  const opened: FakeSocket[] = []
   let device: Device
   beforeEach(() => {
     jest.useFakeTimers()
-    device = connectDevice({
-      url: 'ws://gateway/native',
-      pushToken: 'push-token-1',
-      WebSocket: FakeSocket as never,
-      onMessage: () => {},
-    })
+    device = connectFake()
   })
   afterEach(() => {
     device.close()
     jest.useRealTimers()
     opened.length = 0
   })
-
-  class FakeSocket {
-    readyState = 1
-    isClosed = false
-    onopen = () => {}
-    onmessage = (_: { data: string }) => {}
-    constructor() {
-      opened.push(this)
-    }
-    sent: string[] = []
-    send(text: string) {
-      this.sent.push(text)
-    }
-    close() {
-      this.isClosed = true
-    }
-    gets(frame: object) {
-      this.onmessage({ data: JSON.stringify(frame) })
-    }
-  }
 
   it('reconnects after two and a half heartbeats without a frame', () => {
     const [socket] = opened
@@ -363,6 +378,111 @@ describe('a device whose gateway is gone without a close', () => {
     device.close()
     socket!.gets({ op: 'beat' })
     expect(jest.getTimerCount()).toBe(0)
+  })
+})
+
+describe('a device and the callbacks of its app', () => {
+  let device: Device
+  beforeEach(() => void jest.useFakeTimers())
+  afterEach(() => {
+    device.close()
+    jest.restoreAllMocks()
+    jest.useRealTimers()
+    opened.length = 0
+  })
+  const welcome = { op: 'welcome', heartbeat: 20 }
+
+  it.each(['waiting', 'connecting'])('stays closed after close() in onState with %s', (when) => {
+    const states: DeviceState[] = []
+    device = connectFake({
+      onState(state) {
+        states.push(state)
+        if (state === when) device.close()
+      },
+    })
+    opened[0]!.gets(welcome)
+    opened[0]!.onclose({ code: 1006 })
+    jest.advanceTimersByTime(3_600_000)
+    expect(states.slice(-2)).toEqual([when, 'closed'])
+    expect([device.state(), opened.length, jest.getTimerCount()]).toEqual(['closed', 1, 0])
+  })
+
+  it('stays closed if frames arrive after close()', () => {
+    const shown: number[] = []
+    const states: DeviceState[] = []
+    device = connectFake({
+      onMessage: ({ taskId }) => shown.push(taskId),
+      onState: (state) => states.push(state),
+    })
+    device.close()
+    opened[0]!.gets(welcome)
+    opened[0]!.gets({ op: 'push', task_id: 1, message: text })
+    opened[0]!.onclose({ code: 1000 })
+    jest.advanceTimersByTime(3_600_000)
+    expect([states, shown]).toEqual([['closed'], []])
+    expect([opened.length, jest.getTimerCount()]).toEqual([1, 0])
+  })
+
+  it('acknowledges the message in whose callback it is closed', () => {
+    device = connectFake({ onMessage: () => device.close() })
+    opened[0]!.gets(welcome)
+    opened[0]!.gets({ op: 'push', task_id: 1, message: text })
+    expect(opened[0]!.sent).toEqual(['{"op":"ack","task_ids":[1]}'])
+    expect([device.state(), jest.getTimerCount()]).toEqual(['closed', 0])
+  })
+
+  /** The app's errors: calling an entry throws one. */
+  function catchReports(): (() => void)[] {
+    const reports: (() => void)[] = []
+    jest.spyOn(globalThis, 'queueMicrotask').mockImplementation((report) => void reports.push(report))
+    return reports
+  }
+  const fail = () => {
+    throw new Error('bug of the app')
+  }
+
+  it('reconnects if onState throws, and reports the error', () => {
+    const reports = catchReports()
+    let calls = 0
+    device = connectFake({
+      onState(state) {
+        if (state === 'waiting' && calls++ === 0) fail()
+      },
+    })
+    opened[0]!.gets(welcome)
+    opened[0]!.onclose({ code: 1006 })
+    expect([device.state(), calls]).toEqual(['waiting', 1])
+    jest.advanceTimersByTime(1000)
+    expect([device.state(), opened.length]).toEqual(['connecting', 2])
+    expect(reports.length).toBe(1)
+    expect(reports[0]).toThrow('bug of the app')
+  })
+
+  it('acknowledges and limits the silence if onBadge and onMessage throw, and reports both errors', () => {
+    const reports = catchReports()
+    device = connectFake({ onBadge: fail, onMessage: fail })
+    const [socket] = opened
+    socket!.gets(welcome)
+    socket!.gets({ op: 'beat' })
+    jest.advanceTimersByTime(40_000)
+    socket!.gets({ op: 'push', task_id: 1, message: text })
+    expect(reports.length).toBe(2)
+    for (const report of reports) expect(report).toThrow('bug of the app')
+    jest.advanceTimersByTime(49_999)
+    expect(socket!.sent).toEqual(['{"op":"ack","task_ids":[1]}'])
+    expect(device.state()).toBe('online')
+    jest.advanceTimersByTime(1)
+    expect(device.state()).toBe('waiting')
+  })
+
+  it('reconnects after a close because of a delayed hello, but not with an unknown token', () => {
+    device = connectFake()
+    opened[0]!.onclose({ code: 4401, reason: 'no hello with a push token was received' })
+    expect(device.state()).toBe('waiting')
+    jest.advanceTimersByTime(1000)
+    expect([device.state(), opened.length]).toEqual(['connecting', 2])
+    opened[1]!.onclose({ code: 4401, reason: 'no device has this push token' })
+    expect([device.state(), jest.getTimerCount()]).toEqual(['refused', 0])
   })
 })
 

@@ -34,9 +34,31 @@ describe('int64', () => {
         const { id } = fromExactJson(`{"id":${value}}`) as { id: number | bigint }
         expect(BigInt(id)).toBe(value)
         expect(typeof id).toBe(Number.isSafeInteger(Number(value)) ? 'number' : 'bigint')
-        expect(toExactJson({ id: value })).toBe(`{"id":"${value}"}`)
+        expect(toExactJson({ id: value })).toBe(`{"id":${value}}`)
       }),
     )
+  })
+
+  it('is written as a number, also in ext', () => {
+    expect(toExactJson({ ext: { n: 2n ** 60n } })).toBe('{"ext":{"n":1152921504606846976}}')
+  })
+
+  it('is written as a number by a runtime without rawJSON, and no string is changed', () => {
+    const json = JSON as { rawJSON?: unknown }
+    const { rawJSON } = json
+    json.rawJSON = undefined
+    try {
+      expect(toExactJson({ n: -(2n ** 60n), s: '1' })).toBe('{"n":-1152921504606846976,"s":"1"}')
+      fc.assert(
+        fc.property(fc.array(fc.string({ unit: fc.constantFrom('#', '"', '\\', '-', '1') })), (strings) => {
+          const plain = { strings, keys: Object.fromEntries(strings.map((key) => [key, 1])) }
+          const wanted = JSON.stringify({ plain, last: 7 })
+          expect(toExactJson({ plain, last: 7n })).toBe(wanted)
+        }),
+      )
+    } finally {
+      json.rawJSON = rawJSON
+    }
   })
 
   it('does not change fractions and digits in strings', () => {
@@ -64,7 +86,7 @@ describe('HeraldServer', () => {
       'access-token': 't',
       'content-type': 'application/json',
     })
-    expect(sent[0]!.init.body).toBe('{"list":["9007199254740993"]}')
+    expect(sent[0]!.init.body).toBe('{"list":[9007199254740993]}')
     expect(sent[1]!.init.headers).toMatchObject({ user_id: '5' })
     expect(sent[2]!.init.headers).toMatchObject({ group_id: '7' })
   })
@@ -95,6 +117,25 @@ describe('HeraldServer', () => {
     )
   })
 
+  it('after an import with an expired token, uses a new one', async () => {
+    const { fetch, sent } = fake(({ path, init }) =>
+      path === '/token/admin'
+        ? ok('{"token":"new"}')
+        : init.headers['access-token'] === 'old'
+          ? failed(40102, 401)
+          : ok('{}'),
+    )
+    const herald = new HeraldServer({ ...options, token: 'old', appSecret: 's', fetch })
+    const devices = [{ device_guid: 'g' }]
+    await expect(herald.importDevices(devices)).rejects.toMatchObject({ code: 40102 })
+    await herald.importDevices(devices)
+    expect(sent.map(({ path, init }) => [path, init.headers['access-token']])).toEqual([
+      ['/admin/device/import', 'old'],
+      ['/token/admin', undefined],
+      ['/admin/device/import', 'new'],
+    ])
+  })
+
   it('rejects with code, message and retryAfter', async () => {
     const { fetch } = fake(() => failed(42901, 429, { 'retry-after': '3' }))
     const error = await new HeraldServer({ ...options, token: 't', fetch }).users().catch((reason) => reason)
@@ -112,7 +153,7 @@ describe('HeraldServer', () => {
     await herald.importDevices(devices())
     const lines = String(sent[0]!.init.body).split('\n')
     expect(lines).toHaveLength(3001)
-    expect(lines[2999]).toBe('{"device_guid":"g2999","platform":"android","user_id":"4611686018427387904"}')
+    expect(lines[2999]).toBe('{"device_guid":"g2999","platform":"android","user_id":4611686018427387904}')
     expect(lines[3000]).toBe('')
   })
 })
@@ -136,7 +177,7 @@ describe('calls of the own server', () => {
     await herald.countAudience({ audience: 'all' })
     await herald.recallTask(7, { replace: { title: 'n' }, dry_run: true })
     expect(sent.map(({ path, init }) => `${init.method} ${path} ${init.body ?? ''}`)).toEqual([
-      'PUT /admin/device {"device_guid":"g","alias":null,"user_id":"4611686018427387904"}',
+      'PUT /admin/device {"device_guid":"g","alias":null,"user_id":4611686018427387904}',
       'POST /admin/device/batch {"list":[{"device_guid":"g","tags":[]}]}',
       'POST /admin/device/remove {"push_token":"p"}',
       'POST /admin/tag/member {"tag":"vip","add":[{"alias":"a"}],"remove":[{"device_guid":"g"}]}',
@@ -273,6 +314,17 @@ describe('the export of a task', () => {
   it('fails if its end is missing', async () => {
     await expect(exported(line)).rejects.toThrow('cut off')
     await expect(exported(line + end.slice(0, -10))).rejects.toThrow('cut off')
+  })
+
+  it('fails if no response begins within the timeout', async () => {
+    const fetch = (_url: string | URL | Request, init?: RequestInit) =>
+      new Promise<Response>((_resolve, reject) => {
+        const signal = init!.signal!
+        signal.addEventListener('abort', () => reject(signal.reason))
+      })
+    const never = fetch as typeof globalThis.fetch
+    const herald = new HeraldServer({ ...options, token: 't', timeoutMs: 50, fetch: never })
+    await expect(herald.exportTask(5).next()).rejects.toMatchObject({ name: 'TimeoutError' })
   })
 
   it('fails with the answer of the server, and repeats a call whose token was revoked', async () => {
