@@ -1,6 +1,6 @@
 import { type NativeSettlement, settleNative } from '@herald/db/native'
-import { type Database, retrying } from '@herald/db/store'
-import { batchName, settleUntilKnown } from '@herald/db/tasks'
+import type { Database } from '@herald/db/store'
+import { batchName, retryingUntil, settleDeadline, settleUntilKnown } from '@herald/db/tasks'
 import { foldNative } from '@herald/domain'
 import { type CertificateCache, planUnwritten } from '@herald/plan'
 import type { Answers } from '@herald/worker'
@@ -27,13 +27,15 @@ export type SettlerDeps = {
 export function createSettler(deps: SettlerDeps) {
   return async (group: readonly WrittenBatch[]): Promise<ReadonlySet<WrittenBatch>> => {
     const settled = new Set<WrittenBatch>()
+    const until = settleDeadline()
     try {
-      const settlements = await Promise.all(group.map((written) => settlementOf(deps, written)))
+      const settlements = await Promise.all(group.map((written) => settlementOf(deps, written, until)))
       const done = await settleUntilKnown(
         deps.db,
         settlements,
         (open) => settleNative(deps.db.pool, open),
         deps.metrics.settleRepeated,
+        until,
       )
       for (const [i, settlement] of settlements.entries()) {
         const { taskId, id, acknowledged } = settlement
@@ -58,12 +60,13 @@ export function createSettler(deps: SettlerDeps) {
 async function settlementOf(
   deps: SettlerDeps,
   { batch, task, results }: WrittenBatch,
+  until: number,
 ): Promise<NativeSettlement> {
   const unwritten: number[] = []
   for (const [index, result] of results) if (result === 'unwritten') unwritten.push(batch.recipients[index]!)
   const onUnreadable = (error: unknown) =>
     deps.log.warn({ err: error }, 'the certificates of an application cannot be read; its devices wait')
-  const plan = await retrying(() =>
+  const plan = await retryingUntil(until, () =>
     planUnwritten(
       { runner: deps.db.pool, certificates: deps.certificates, onUnreadable },
       batch,

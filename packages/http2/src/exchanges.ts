@@ -144,7 +144,8 @@ export class Exchanges {
       const { multicast } = stream
       if (now < stream.deadline && now < multicast.deadline) continue
       // An abort by the caller is no sign of a hung server.
-      if (now >= stream.deadline) this.timeoutsSinceAnswer += 1
+      const isLate = now >= stream.deadline
+      if (isLate) this.timeoutsSinceAnswer += 1
       this.cancel(stream, ErrorCode.cancel)
       const late: RequestFailure = {
         kind: 'unknown',
@@ -153,7 +154,7 @@ export class Exchanges {
         goaway,
       }
       const why: RequestFailure =
-        multicast.stopped?.reason === 'aborted' ? { ...multicast.stopped, kind: 'unknown' } : late
+        !isLate && multicast.stopped?.reason === 'aborted' ? { ...multicast.stopped, kind: 'unknown' } : late
       multicast.fail(stream.index, stream.status === 0 ? why : { ...why, status: stream.status })
     }
   }

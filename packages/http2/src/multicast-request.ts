@@ -35,6 +35,8 @@ export type MulticastRequest = {
   deadlineMs?: number
   /** Aborting immediately reports requests not yet sent as `unsent` and requests in flight as `unknown`. */
   signal?: AbortSignal
+  /** Aborting reports requests not yet sent as `unsent`; requests in flight end by their reply or time limit. */
+  stopSending?: AbortSignal
   /** For each index exactly one of the two is called, once, never before `multicast` has returned. */
   onReply: (index: number, reply: Reply) => void
   onFailure: (index: number, failure: RequestFailure) => void

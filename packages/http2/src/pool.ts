@@ -157,7 +157,7 @@ export function openPool(options: PoolOptions): Pool {
     const shape = shapeRequest(request, endpoint)
     if (request.count === 0) return Promise.resolve()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const { signal } = request
+    const { signal, stopSending } = request
     const multicast = new Multicast(
       shape,
       request,
@@ -166,6 +166,7 @@ export function openPool(options: PoolOptions): Pool {
       totals,
       (callbackError) => {
         signal?.removeEventListener('abort', onAbort)
+        stopSending?.removeEventListener('abort', onStopSending)
         multicasts.splice(multicasts.indexOf(multicast), 1)
         if (callbackError === undefined) resolve()
         else reject(callbackError)
@@ -175,13 +176,19 @@ export function openPool(options: PoolOptions): Pool {
       multicast.stop(abortFailure, performance.now())
       setImmediate(tick)
     }
+    function onStopSending(): void {
+      multicast.stop(abortFailure, multicast.deadline)
+    }
     multicasts.push(multicast)
     schedule()
-    if (signal?.aborted) {
+    if (signal?.aborted || stopSending?.aborted) {
       // Stopped before the first pump, but reported only after this call has returned.
       multicast.stopped = abortFailure
       setImmediate(onAbort)
-    } else signal?.addEventListener('abort', onAbort)
+    } else {
+      signal?.addEventListener('abort', onAbort)
+      stopSending?.addEventListener('abort', onStopSending)
+    }
     return promise
   }
 

@@ -285,6 +285,41 @@ describe('a pool', () => {
     expect(pool.stats().opened).toBe(1)
   })
 
+  it('stops sending: waiting requests are unsent, requests in flight end by their reply or time limit', async () => {
+    const held: (() => void)[] = []
+    const server = pools.keep(
+      await startRawServer({
+        onConnect: ({ send }) => send(settingsFrame([[Setting.maxConcurrentStreams, 10]])),
+        onRequest: ({ send }, stream) => {
+          if (stream === 1) send(answer(1))
+          else held.push(() => send(answer(stream)))
+        },
+      }),
+    )
+    const pool = pools.pool({ origin: server.origin, maxConnections: 1 })
+    const clock = stoppedClock()
+    const stop = new AbortController()
+    const { recorder, done } = begin(pool, { count: 100, timeoutMs: 1_000, stopSending: stop.signal })
+    await until('ten are under way', () => held.length === 10)
+    stop.abort()
+    expect(recorder.tally()).toEqual({ 200: 1, 'unsent:aborted': 89 })
+    for (const go of held.slice(1)) go()
+    await until('nine are answered', () => recorder.replies.size === 10)
+    clock.advance(1_000)
+    await done
+    expect(recorder.tally()).toEqual({ 200: 10, 'unsent:aborted': 89, 'unknown:timeout': 1 })
+    expect(server.paths).toHaveLength(11)
+  })
+
+  it('sends nothing of a call that was stopped before it started', async () => {
+    const server = pools.keep(await startRawServer(echo))
+    const pool = pools.pool({ origin: server.origin })
+    await multicast(pool, { count: 1 })
+    const recorder = await multicast(pool, { count: 3, stopSending: AbortSignal.abort() })
+    expect(recorder.tally()).toEqual({ 'unsent:aborted': 3 })
+    expect(server.paths).toEqual(['/to/0'])
+  })
+
   it('sends nothing of a call that was aborted before it started, even over an open connection', async () => {
     const server = pools.keep(await startRawServer(echo))
     const pool = pools.pool({ origin: server.origin })

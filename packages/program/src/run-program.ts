@@ -3,7 +3,7 @@ import { createLogger, createRegistry, startHealthServer } from '@herald/telemet
 import { type OpenContext, openContext } from './context.ts'
 import type { Running, Service } from './service.ts'
 
-/** Time for work in flight after SIGTERM. */
+/** Time for work in flight after SIGTERM, or after a service died. */
 export const DRAIN_MS = 30_000
 
 export type ProgramOptions = {
@@ -20,6 +20,7 @@ export async function runProgram(service: Service, options: ProgramOptions = {})
   let context: OpenContext | undefined
   let running: Running | undefined
   let stopping = false
+  let exitCode = 0
 
   const die = (reason: string) => {
     log.fatal(reason)
@@ -52,21 +53,28 @@ export async function runProgram(service: Service, options: ProgramOptions = {})
     }
     return die(`${service.name} cannot start: ${error.message}`) as never
   }
-  const opened = await openContext({ settings, log, registry, die, ...options }).catch(fail)
+  /** What the service still does ends first, such as the other lane of a worker. */
+  const onDead = (reason: string) => {
+    if (!running) return die(reason)
+    log.fatal(reason)
+    exitCode = 1
+    void stop(reason)
+  }
+  const opened = await openContext({ settings, log, registry, die: onDead, ...options }).catch(fail)
   context = opened
   running = await (async () => service.start(opened))().catch(fail)
   log.info(`${service.name} is running`)
 
-  const stop = async (signal: string) => {
+  async function stop(why: string): Promise<void> {
     // Supervisors signal the process group and npm forwards its copy: a second signal does not mean to hurry.
     if (stopping) return
     stopping = true
-    log.info(`${signal}: draining`)
+    log.info(`${why}: draining`)
     setTimeout(() => die(`${service.name} did not drain within ${DRAIN_MS / 1000} s`), DRAIN_MS).unref()
     await running!.stop()
     await opened.close()
     await health?.close()
-    process.exit(0)
+    process.exit(exitCode)
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)

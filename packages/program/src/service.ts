@@ -21,7 +21,7 @@ export type Context = {
   activity?: Activity
   /** For specs that cannot wait as long as the usual ones. */
   pauses?: RecoveryPauses
-  /** The service cannot continue: the program exits with 1, and its supervisor restarts it. */
+  /** The service cannot continue: the program ends what is in flight, exits with 1, and its supervisor restarts it. */
   die(reason: string): void
 }
 

@@ -46,4 +46,33 @@ describe('a program', () => {
     expect(await spec.exited).toEqual({ code: 1, signal: null })
     expect(spec.output()).toContain('it took nothing')
   })
+
+  it('ends other work first when a part of it cannot continue, also if a signal comes meanwhile', async () => {
+    const spec = program(
+      `start: ({ die }) => {
+        const work = new Promise((resolve) => process.once('SIGTERM', () => setImmediate(resolve)))
+        setImmediate(die, 'one lane took nothing')
+        return {
+          async stop() {
+            console.log('the other lane is working')
+            await work
+            console.log('the other lane has ended')
+          },
+        }
+      }`,
+    )
+    await spec.prints(/the other lane is working/)
+    expect(await spec.stop('SIGTERM')).toEqual({ code: 1, signal: null })
+    expect(spec.output()).toContain('one lane took nothing')
+    expect(spec.output()).toContain('the other lane has ended')
+  })
+
+  it('does not wait longer than thirty seconds for that work', async () => {
+    const spec = program(
+      `start: ({ die }) => { setImmediate(die, 'it took nothing'); return { stop: () => new Promise(() => {}) } }`,
+      300,
+    )
+    expect(await spec.exited).toEqual({ code: 1, signal: null })
+    expect(spec.output()).toContain('spec did not drain within 30 s')
+  })
 })

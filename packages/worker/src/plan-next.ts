@@ -1,5 +1,5 @@
-import { type Database, retrying } from '@herald/db/store'
-import { devicesById } from '@herald/db/tasks'
+import type { Database } from '@herald/db/store'
+import { devicesById, retryingUntil } from '@herald/db/tasks'
 import {
   type NextPlan,
   type Plan,
@@ -13,24 +13,28 @@ import type { Attempt } from './attempt.ts'
 
 export const noPlan: Plan = { batches: [], inbox: [], unreachable: 0 }
 
-/** Routes the recipients that need another channel; reads their devices once per job. */
+/**
+ * Routes the recipients that need another channel; reads their devices once per job. The reads are repeated until `until`, the
+ * deadline of the settle: if one fails, nothing of the job is written and all of it is sent again.
+ */
 export async function planNext(
   deps: { db: Database; certificates: CertificateCache },
   attempts: Attempt[],
   sorted: SortedResults[],
+  until: number,
 ): Promise<NextPlan[]> {
   const ids = attempts.flatMap(({ batch }, i) =>
     sorted[i]!.nextChannel.map(({ index }) => batch.recipients[index]!),
   )
   if (ids.length === 0) return attempts.map(() => noPlan)
-  const devices = new Map(
-    (await retrying(() => devicesById(deps.db.pool, ids))).map((device) => [device.id, device]),
-  )
+  const read = await retryingUntil(until, () => devicesById(deps.db.pool, ids))
+  const devices = new Map(read.map((device) => [device.id, device]))
   return Promise.all(
     attempts.map(async ({ batch, task }, i) => {
       const { nextChannel } = sorted[i]!
       if (nextChannel.length === 0) return noPlan
-      const rules = rulesFor(task, await deps.certificates.of(batch.appId), triedAfter(batch))
+      const certificates = await retryingUntil(until, () => deps.certificates.of(batch.appId))
+      const rules = rulesFor(task, certificates, triedAfter(batch))
       const planOf = (some: typeof nextChannel, by: RouteRules) => {
         const wanted = some.map(({ index }) => batch.recipients[index]!).sort((a, b) => a - b)
         return planDevices(

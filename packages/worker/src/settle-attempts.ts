@@ -1,4 +1,4 @@
-import type { Settlement } from '@herald/db/tasks'
+import { type Settlement, settleDeadline } from '@herald/db/tasks'
 import { foldAttempt, letters, sortResults } from '@herald/domain'
 import type { CertificateCache } from '@herald/plan'
 import { type Attempt, unsettledResults } from './attempt.ts'
@@ -18,14 +18,15 @@ export async function settleAttempts(deps: SettleDeps, given: Attempt[]): Promis
   // A task of a bundle has one recipient: if a partial settle wrote it, nothing is left.
   const attempts = given.filter(({ batch }) => !batch.bundle || batch.status === letters.pending)
   if (attempts.length === 0) return
+  const until = settleDeadline()
   const others = attempts.filter((attempt) => !isAcceptedSingle(attempt))
-  const settlements = others.length > 0 ? await settlementsOf(deps, others) : []
+  const settlements = others.length > 0 ? await settlementsOf(deps, others, until) : []
   const byAttempt = new Map(others.map((attempt, i) => [attempt, settlements[i]!]))
   const inOrder = attempts.map((attempt) => byAttempt.get(attempt))
-  await writeSettlements(deps, attempts, inOrder, 'settled')
+  await writeSettlements(deps, attempts, inOrder, 'settled', until)
 }
 
-async function settlementsOf(deps: SettleDeps, attempts: Attempt[]): Promise<Settlement[]> {
+async function settlementsOf(deps: SettleDeps, attempts: Attempt[], until: number): Promise<Settlement[]> {
   const sorted = attempts.map((attempt) => {
     const results = unsettledResults(attempt)
     const tally = tallyResults(results)
@@ -33,7 +34,7 @@ async function settlementsOf(deps: SettleDeps, attempts: Attempt[]): Promise<Set
     deps.answers.refused(attempt.batch, tally)
     return sortResults(results, { ...troubleOf(attempt), breakerOpenFor: attempt.breakerOpenFor })
   })
-  const plans = await planNext(deps, attempts, sorted)
+  const plans = await planNext(deps, attempts, sorted, until)
   return attempts.map((attempt, i) => {
     const fold = foldAttempt(attempt.batch, sorted[i]!, plans[i]!)
     return settlementOf(attempt, sorted[i]!, fold, fold.pending > 0 ? 'retry' : 'settled')
@@ -52,7 +53,7 @@ export async function settleAccepted(deps: SettleDeps, attempts: readonly Attemp
     settled.push(attempt)
     settlements.push(settlement)
   }
-  if (settled.length > 0) await writeSettlements(deps, settled, settlements, 'sending')
+  if (settled.length > 0) await writeSettlements(deps, settled, settlements, 'sending', settleDeadline())
 }
 
 function acceptedOf(attempt: Attempt): Settlement | undefined {

@@ -16,6 +16,7 @@ export async function writeBundles(
   attempts: readonly Attempt[],
   settlements: readonly (Settlement | undefined)[],
   state: 'sending' | 'settled',
+  until: number,
 ): Promise<Written> {
   const settlementOf = (attempt: Attempt, i: number) => settlements[i] ?? acceptedSettlement(attempt, state)
   const wanted = new Map<number, BundleSettlement & { letters: string[] }>()
@@ -36,6 +37,7 @@ export async function writeBundles(
     deps.db,
     [...wanted.values()].map(({ letters, ...one }) => ({ ...one, wanted: letters.join('') })),
     () => deps.metrics?.settleRepeated(channel),
+    until,
   )
   const left: Written = { attempts: [], settlements: [] }
   // Summed by certificate, because most bundles are of few.

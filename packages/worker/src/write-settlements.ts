@@ -19,24 +19,30 @@ export const isWriting = (batch: ClaimedBatch): boolean => writing.has(batch)
 
 /**
  * Writes settlements, in the order of their attempts, and updates the batches in memory. Those that are undefined are of accepted tasks
- * of bundles; `state` is theirs if they have left.
+ * of bundles; `state` is theirs if they have left. Gives up at `until`.
  */
 export async function writeSettlements(
   deps: WriteDeps,
   attempts: Attempt[],
   settlements: readonly (Settlement | undefined)[],
   state: 'sending' | 'settled',
+  until: number,
 ): Promise<void> {
   for (const { batch } of attempts) writing.add(batch)
   try {
-    const left = await writeBundles(deps, attempts, settlements, state)
-    if (left.attempts.length > 0) await writeAll(deps, left.attempts, left.settlements)
+    const left = await writeBundles(deps, attempts, settlements, state, until)
+    if (left.attempts.length > 0) await writeAll(deps, left.attempts, left.settlements, until)
   } finally {
     for (const { batch } of attempts) writing.delete(batch)
   }
 }
 
-async function writeAll(deps: WriteDeps, attempts: Attempt[], given: Settlement[]): Promise<void> {
+async function writeAll(
+  deps: WriteDeps,
+  attempts: Attempt[],
+  given: Settlement[],
+  until: number,
+): Promise<void> {
   const { channel } = attempts[0]!.batch
   const gathered = given.map(({ gone }, i) => {
     const { certificateId } = attempts[i]!.batch
@@ -51,9 +57,8 @@ async function writeAll(deps: WriteDeps, attempts: Attempt[], given: Settlement[
     for (const name of result.suspect) suspect.add(name)
     return result.settled
   }
-  const settled = await settleUntilKnown(deps.db, settlements, settle, () =>
-    deps.metrics?.settleRepeated(channel),
-  )
+  const onRepeat = () => deps.metrics?.settleRepeated(channel)
+  const settled = await settleUntilKnown(deps.db, settlements, settle, onRepeat, until)
   attempts.forEach(({ batch }, i) => {
     const settlement = settlements[i]!
     const isSettled = settled.has(batchName(batch.taskId, batch.id))

@@ -622,3 +622,45 @@ describe('permits', () => {
     }
   })
 })
+
+describe('an outage of Postgres after the answer of the vendor', () => {
+  it('loses no result: the reads for the next channel are repeated as long as the settle', async () => {
+    const ids = await Promise.all(Array.from({ length: 10 }, (_, n) => addDevice(`outage ${n}`)))
+    const { taskId, job } = await release(ids)
+    const now = performance.now.bind(performance)
+    let later = 0
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + later)
+    const failures = new Map<string | undefined, number>()
+    const query = db.pool.query.bind(db.pool)
+    const failing = jest.spyOn(db.pool, 'query').mockImplementation((async (...args: unknown[]) => {
+      const name = (args[0] as { name?: string }).name?.split('@')[0]
+      const left = failures.get(name) ?? 0
+      if (left === 0) return query(...(args as [never]))
+      failures.set(name, left - 1)
+      later += 8_000
+      throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+    }) as never)
+    let calls = 0
+    const run = workerWith(async (_payload, recipients, { report }) => {
+      calls++
+      for (const index of recipients.keys())
+        report(
+          index,
+          index === 0
+            ? { kind: 'gone', reason: { code: 'apns.Unregistered', text: '410 Unregistered' } }
+            : { kind: 'accepted' },
+        )
+      // The devices, and what has changed of the certificates: each fails for 24 s.
+      for (const name of ['devices-by-id', 'changes']) failures.set(name, 3)
+    })
+    try {
+      await run(job)
+    } finally {
+      failing.mockRestore()
+      clock.mockRestore()
+    }
+    expect([...failures.values()]).toEqual([0, 0])
+    expect(calls).toBe(1)
+    expect(await counted(taskId)).toEqual({ sent: 9, status: 'fsssssssss', state: 'settled' })
+  })
+})

@@ -1,7 +1,7 @@
 import { type Outcome, ownReasons } from '@herald/domain'
 import type { Reply } from '@herald/http2'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
-import { abortWith, untilAborted } from '../shared/abort.ts'
+import { untilAborted } from '../shared/abort.ts'
 import { openConnections } from '../shared/connections.ts'
 import { retryAfterSeconds } from '../shared/http.ts'
 import { failedCheck } from '../shared/outcome.ts'
@@ -91,8 +91,8 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
   ): Promise<{ retry: number[]; retryWith?: RetryWith }> {
     const { indexes, recipients, pushType } = group
     const lease = connections.lease()
+    // Does not cancel requests in flight: those that APNs has accepted would be sent again.
     const stop = new AbortController()
-    const unlink = abortWith(stop, context.signal)
     const retry: number[] = []
     const refusals = countInARow()
     let stoppedBy: ApnsResult | undefined
@@ -116,7 +116,8 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
         ...requestOf(group, token),
         count: indexes.length,
         path: (at) => `/3/device/${recipients[indexes[at]!]!.token}`,
-        signal: stop.signal,
+        signal: context.signal,
+        stopSending: stop.signal,
         onReply: (at, reply) => settle(indexes[at]!, classify(readReply(reply, deps.now()))),
         onFailure(at, failure) {
           // When the process stops, the recipients stay unreported, which the runner treats as unknown.
@@ -125,7 +126,6 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
         },
       })
     } finally {
-      unlink()
       lease.release()
     }
     const willRetry = stoppedBy?.retryWith !== undefined && !last

@@ -59,11 +59,11 @@ export const openReferenceSender: OpenFcmSender = ({ projectId }, deps) => {
   }
 
   return {
-    async post({ accessToken, count, body, signal: callerSignal, onReply, onFailure }) {
+    async post({ accessToken, count, body, signal: callerSignal, stopSending, onReply, onFailure }) {
       const signal = AbortSignal.any([callerSignal, closing.signal])
       const pending = new Set(Array(count).keys())
       const sent = eachConcurrently([...pending], maxConcurrent, async (at) => {
-        if (signal.aborted) return
+        if (signal.aborted || stopSending.aborted) return
         const text = body.before + body.slot(at) + body.after
         // firebase-admin has a time limit of 15 s, which cannot be changed.
         const reply = await within<FcmReply | Reason>(

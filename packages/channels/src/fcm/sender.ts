@@ -13,6 +13,8 @@ export type FcmCall = {
   count: number
   body: { before: string; slot(at: number): string; after: string }
   signal: AbortSignal
+  /** Aborts when nothing more is to be sent; requests in flight end by their reply. */
+  stopSending: AbortSignal
   /** Exactly one of the two is called for each request. */
   onReply(at: number, reply: FcmReply): void
   onFailure(at: number, reason: Reason): void
@@ -42,7 +44,7 @@ export const openMulticastSender: OpenFcmSender = ({ projectId }, deps, isOwn = 
     openConnections(() => openVendorPool({ origin: base.origin, deps, maxConnections: MAX_CONNECTIONS }))
   const connections = isOwn ? open() : share(['fcm', base.origin, deps.proxy, deps.ca, deps.timeoutMs], open)
   return {
-    async post({ accessToken, count, body, signal, onReply, onFailure }) {
+    async post({ accessToken, count, body, signal, stopSending, onReply, onFailure }) {
       const lease = connections.lease()
       try {
         await lease.pool.multicast({
@@ -54,6 +56,7 @@ export const openMulticastSender: OpenFcmSender = ({ projectId }, deps, isOwn = 
           path,
           body,
           signal,
+          stopSending,
           onReply(at, reply) {
             if (reply.status === 200) return onReply(at, { status: 200, body: '' })
             const retryAfter = retryAfterSeconds(reply.headers, deps.now())

@@ -1,6 +1,5 @@
 import { type Outcome, ownReasons } from '@herald/domain'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
-import { abortWith } from '../shared/abort.ts'
 import { cacheSession, callWithAccessToken } from '../shared/access-token.ts'
 import { openHttpClient } from '../shared/http-client.ts'
 import { failedCheck, outcomeOfError } from '../shared/outcome.ts'
@@ -39,8 +38,8 @@ export function openTransport(
     sender: ReturnType<OpenFcmSender>,
   ): Promise<number[]> {
     const retry: number[] = []
+    // Does not cancel requests in flight: those that Google has accepted would be sent again.
     const stop = new AbortController()
-    const unlink = abortWith(stop, context.signal)
     const refusals = countInARow()
     let isValid = false
     let stoppedBy: FcmResult | undefined
@@ -48,35 +47,32 @@ export function openTransport(
       if (tokenRefused && !last) retry.push(index)
       else context.report(index, outcome)
     }
-    try {
-      await sender.post({
-        accessToken,
-        count: indexes.length,
-        body: bodies.write(indexes),
-        signal: stop.signal,
-        onReply(at, reply) {
-          const result = classify(reply)
-          const { outcome, stopsAfter } = result
-          if (outcome.kind === 'misconfigured') sender.renew()
-          isValid ||= outcome.kind === 'accepted'
-          const inARow = refusals.note(stopsAfter !== undefined)
-          // After an accepted message, a single refusal does not concern all.
-          if (stopsAfter !== undefined && !stoppedBy && inARow >= (isValid ? refusalsToStop : stopsAfter)) {
-            stoppedBy = result
-            stop.abort()
-          }
-          settle(indexes[at]!, result)
-        },
-        onFailure(at, reason) {
-          // When the process stops, the recipients stay unreported, which the runner treats as unknown.
-          if (context.signal.aborted) return
-          const lost: Outcome = { kind: 'unavailable', reason, minWait: outagePause }
-          settle(indexes[at]!, stoppedBy ?? { outcome: lost })
-        },
-      })
-    } finally {
-      unlink()
-    }
+    await sender.post({
+      accessToken,
+      count: indexes.length,
+      body: bodies.write(indexes),
+      signal: context.signal,
+      stopSending: stop.signal,
+      onReply(at, reply) {
+        const result = classify(reply)
+        const { outcome, stopsAfter } = result
+        if (outcome.kind === 'misconfigured') sender.renew()
+        isValid ||= outcome.kind === 'accepted'
+        const inARow = refusals.note(stopsAfter !== undefined)
+        // After an accepted message, a single refusal does not concern all.
+        if (stopsAfter !== undefined && !stoppedBy && inARow >= (isValid ? refusalsToStop : stopsAfter)) {
+          stoppedBy = result
+          stop.abort()
+        }
+        settle(indexes[at]!, result)
+      },
+      onFailure(at, reason) {
+        // When the process stops, the recipients stay unreported, which the runner treats as unknown.
+        if (context.signal.aborted) return
+        const lost: Outcome = { kind: 'unavailable', reason, minWait: outagePause }
+        settle(indexes[at]!, stoppedBy ?? { outcome: lost })
+      },
+    })
     return retry
   }
 

@@ -1,8 +1,10 @@
 /** The two forms that OPPO's SDK accepts. */
 const registrationId = /^(?:(?:[0-9A-Za-z]{2,10}_)?.*_)?[0-9a-fA-F]{32}$|^[0-9a-fA-F]{24}$/
+/** Those that OPPO issues have about 40 characters; the limit is a guess. */
+const printable = /^[!-~]{24,256}$/
 
 export function checkToken(token: string): string | undefined {
-  if (registrationId.test(token) && !/[\s,;]/.test(token)) return undefined
+  if (printable.test(token) && !/[,;]/.test(token) && registrationId.test(token)) return undefined
   return 'an OPPO registration id ends with 32 hexadecimal digits, for example OPPO_CN_ followed by the digits'
 }
 

@@ -1,16 +1,20 @@
 /** China has one time zone and no daylight saving time, so a constant offset is enough. */
 const offsetMs = 8 * 3_600_000
 const dayMs = 86_400_000
+/** A refusal so soon after the time that it waits for belongs to the time before: our clock is ahead, or the vendor is late. */
+const justAfterMs = 600_000
+const askAgainMs = 120_000
 
-/** Unix ms of the next 00:00 in Asia/Shanghai, when the Chinese vendors reset their daily quotas. */
+/** When to ask again after a refusal until 00:00 in Asia/Shanghai, when the Chinese vendors reset their daily quotas. Unix ms. */
 export function nextShanghaiMidnight(nowMs: number): number {
   return nextShanghaiHour(nowMs, 0)
 }
 
-/** Unix ms of the next `hour`:00 in Asia/Shanghai. */
+/** The same for a refusal until `hour`:00: the next such time, or in two minutes if it has just passed. */
 export function nextShanghaiHour(nowMs: number, hour: number): number {
   const today = Math.floor((nowMs + offsetMs) / dayMs) * dayMs - offsetMs + hour * 3_600_000
-  return today > nowMs ? today : today + dayMs
+  if (today > nowMs) return today
+  return nowMs - today < justAfterMs ? nowMs + askAgainMs : today + dayMs
 }
 
 /** The date in Asia/Shanghai as yyyymmdd. */

@@ -6,7 +6,10 @@ import { codeIn, connectionProblem } from './connection-problem.ts'
 import { vendorTls } from './vendor-tls.ts'
 
 /** One request to many recipients; the pool sets the time limits. */
-type VendorMulticast = Pick<MulticastRequest, 'count' | 'headers' | 'varying' | 'path' | 'body'> & {
+type VendorMulticast = Pick<
+  MulticastRequest,
+  'count' | 'headers' | 'varying' | 'path' | 'body' | 'stopSending'
+> & {
   signal: AbortSignal
   /** Exactly one of the two is called for each index. */
   onReply(index: number, reply: Reply): void

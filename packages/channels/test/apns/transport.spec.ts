@@ -11,6 +11,7 @@ import {
   type TransportDeps,
 } from '../../src/channel.ts'
 import { startConnectProxy } from '../connect-proxy.ts'
+import { startRefusingServer } from '../refusing-server.ts'
 import { sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
 import {
   bundleId,
@@ -351,6 +352,24 @@ describe('the APNs transport', () => {
     expect(kinds(outcomes.slice(0, 0x300))).toEqual(['accepted'])
     expect(kinds(outcomes.slice(0x300))).toEqual(['unavailable'])
     expect(simulator.requests() - 0x300).toBeLessThan(100)
+  })
+
+  it.each([
+    ['ExpiredProviderToken', 1],
+    ['InvalidProviderToken', 20],
+  ])('repeats nothing that was accepted when %s stops the batch', async (reason, stopsAfter) => {
+    stopClock()
+    const server = await startRefusingServer({
+      refusal: { status: 403, body: { reason } },
+      stopsAfter,
+      tokenOf: (path) => path.slice(path.lastIndexOf('/') + 1),
+    })
+    opened.push(server)
+    const transport = openFor(sampleDeps({ urls: sampleUrls({ apns: server.url }) }))
+    const recipients = recipientsOf(200)
+    expect(kinds(await send(transport, recipients))).toEqual(['accepted'])
+    expect(server.accepted.sort()).toEqual(recipients.map((recipient) => recipient.token))
+    expect(server.requests()).toBeLessThan(400)
   })
 
   it('never takes the page of a gateway for the word of Apple', async () => {

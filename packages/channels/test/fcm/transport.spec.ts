@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { type Certificate, isUnsupported, type Transport, type TransportDeps } from '../../src/channel.ts'
 import { adapter as fcm } from '../../src/fcm/channel.ts'
 import { startConnectProxy } from '../connect-proxy.ts'
+import { startRefusingServer } from '../refusing-server.ts'
 import { sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
 import { accountCertificate, clientEmail, newAccountKey, projectId } from './credentials.ts'
 
@@ -252,6 +253,26 @@ describe('the FCM transport', () => {
     simulator.setFaults({})
     expect(kinds(await send(transport, tokens(10)))).toEqual(['accepted'])
     expect(await transport.check(new AbortController().signal)).toEqual({ ok: true })
+  })
+
+  it('reports what Google accepts while a wave of refusals stops the batch', async () => {
+    // The pool would open another connection when requests wait 500 ms.
+    const clock = jest.spyOn(performance, 'now').mockReturnValue(performance.now())
+    const server = await startRefusingServer({
+      refusal: { status: 429, body: { error: { code: 429, status: 'RESOURCE_EXHAUSTED' } } },
+      stopsAfter: 20,
+      tokenOf: (_path, body) => JSON.parse(body).message.token,
+    })
+    opened.push(server)
+    const urls = sampleUrls({ fcm: server.url })
+    const transport = openFor(sampleDeps({ urls, session: async () => 'an access token' }))
+    const outcomes = await send(transport, tokens(200))
+    clock.mockRestore()
+    expect(kinds(outcomes)).toEqual(['accepted', 'throttled'])
+    const accepted = tokens(200).filter((_, index) => outcomes[index]?.kind === 'accepted')
+    expect(server.accepted).toHaveLength(11)
+    expect(accepted.sort()).toEqual(server.accepted.sort())
+    expect(server.requests()).toBeLessThan(200)
   })
 
   it('never takes the page of a gateway for the word of Google', async () => {

@@ -56,6 +56,14 @@ describe('a code of the whole call', () => {
     expect(outcomes(failed(code))[0]).toMatchObject({ until: midnight })
   })
 
+  it.each([
+    ['2025-10-10T00:00:02+08:00', '2025-10-10T00:02:02+08:00'],
+    ['2025-10-10T00:11:00+08:00', '2025-10-11T00:00:00+08:00'],
+  ])('110019 at %s waits until %s', (at, until) => {
+    const [outcome] = classify(reply(failed('110019')), [a], Date.parse(at))
+    expect(outcome).toMatchObject({ kind: 'quota', until: Date.parse(until) })
+  })
+
   it('that no table contains is tried three times, with Meizu’s text but without anything like a token', () => {
     expect(outcomes(failed('110099', `新错误 ${a}`))[0]).toEqual({
       kind: 'unavailable',

@@ -68,6 +68,15 @@ describe('oppo return codes', () => {
     })
   })
 
+  it.each([
+    ['2025-10-10T00:00:02+08:00', '2025-10-10T00:02:02+08:00'],
+    ['2025-10-10T00:11:00+08:00', '2025-10-11T00:00:00+08:00'],
+  ])('ends the daily limit, refused at %s, at %s', (at, until) => {
+    expect(classifySend(refusal(33), Date.parse(at))).toMatchObject({
+      whole: { outcome: { kind: 'quota', until: Date.parse(until) } },
+    })
+  })
+
   it.each(['Invalid registration_id', 'registrationId illegal', 'bad target_value'])(
     'reads 41 with %j as a dead target',
     (message) => {

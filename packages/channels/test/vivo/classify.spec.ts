@@ -68,6 +68,16 @@ describe('a vivo result', () => {
     expect(result(10071)).toMatchObject({ until: opening })
   })
 
+  it.each([
+    [10070, '2025-10-10T00:00:02+08:00', '2025-10-10T00:02:02+08:00'],
+    [10071, '2025-10-10T07:00:02+08:00', '2025-10-10T07:02:02+08:00'],
+    [10070, '2025-10-10T00:11:00+08:00', '2025-10-11T00:00:00+08:00'],
+    [10071, '2025-10-10T07:11:00+08:00', '2025-10-11T07:00:00+08:00'],
+  ])('%i at %s waits until %s', (code, at, until) => {
+    const outcome = outcomeOfResult({ result: code, desc: '', invalid: new Map() }, Date.parse(at))
+    expect(outcome).toMatchObject({ kind: 'quota', until: Date.parse(until) })
+  })
+
   it('10093 waits two seconds', () => {
     expect(result(10093)).toMatchObject({ retryAfter: 2 })
   })

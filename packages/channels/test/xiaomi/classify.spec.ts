@@ -59,6 +59,15 @@ describe('xiaomi error codes', () => {
     })
   })
 
+  it.each([
+    ['2025-10-10T00:00:02+08:00', '2025-10-10T00:02:02+08:00'],
+    ['2025-10-10T00:11:00+08:00', '2025-10-11T00:00:00+08:00'],
+  ])('ends the daily quota, refused at %s, at %s', (at, until) => {
+    expect(classifySend(refusal(200001), Date.parse(at))).toMatchObject({
+      whole: { kind: 'quota', until: Date.parse(until) },
+    })
+  })
+
   it('tries a code that no table contains three times, with the vendor’s words in the reason', () => {
     expect(outcome(refusal(99999, 'quite new'))).toEqual({
       kind: 'unavailable',

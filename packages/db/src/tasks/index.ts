@@ -43,11 +43,11 @@ export { type DueWork, findDueWork } from './due-work.ts'
 export {
   type Destination,
   type Found,
+  makePacedReady,
   pacedTasks,
   readyCertificates,
   readyNodes,
   releaseCertificates,
-  releasePaced,
   releaseReady,
   type Window,
 } from './feeder.ts'
@@ -71,7 +71,12 @@ export { findReceipts, findRecipients, type ReceiptToRecord, recordReceipts } fr
 export { applyRetention } from './retention.ts'
 export { type Settlement, settleBatches } from './settle.ts'
 export { type BundleSettlement, settleBundles } from './settle-bundle.ts'
-export { settleBundlesUntilKnown, settleUntilKnown } from './settle-until-known.ts'
+export {
+  retryingUntil,
+  settleBundlesUntilKnown,
+  settleDeadline,
+  settleUntilKnown,
+} from './settle-until-known.ts'
 export {
   type ChannelLane,
   cancelAccepted,
@@ -97,4 +102,4 @@ export {
 } from './tasks.ts'
 export { type BindingDetails, type CurrentTokens, tokensOf } from './tokens.ts'
 export { countWaitingBundles, MAX_WAITING_BUNDLES, releaseBundles } from './waiting-bundles.ts'
-export { certificatesToWake, pacedTasksToWake, wakeBatches, wakePaced } from './waking.ts'
+export { certificatesToWake, endIdleBreakers, pacedTasksToWake, wakeBatches, wakePaced } from './waking.ts'

@@ -8,22 +8,42 @@ import { type BundleSettlement, settleBundles } from './settle-bundle.ts'
 /** Longest time that a settle waits for Postgres. By then the leases have expired and the batches were released again. */
 const PATIENCE_MS = 120_000
 
+/** When a settle that begins now gives up, by `performance.now()`. */
+export const settleDeadline = (): number => performance.now() + PATIENCE_MS
+
+/**
+ * Repeats `work`, without which outcomes would be lost. Errors of every kind are repeated, because a server in trouble has many; only
+ * a data error is not.
+ */
+export function retryingUntil<T>(
+  until: number,
+  work: (attempt: number) => Promise<T>,
+  onRetry: () => void = () => {},
+): Promise<T> {
+  return retryWithBackoff(work, {
+    isTransient: (error) => !isDataError(error),
+    forMs: until - performance.now(),
+    firstMs: 25,
+    maxMs: 2000,
+    onRetry,
+  })
+}
+
 /** A committed settle is recognised by the next version and this status. */
 type Mark = { taskId: number; id: number; version: number; status: string }
 
 /**
  * Repeats `settle` until each batch is known to be written or to belong to another worker. Returns the names of those that were
  * written. The outcomes stay in memory and nothing is sent again. After a lost connection, the batch's version and status tell
- * whether the commit happened. Errors of every kind are repeated, because a server in trouble has many; only a data error is
- * not, and blames a batch.
+ * whether the commit happened. A data error is not repeated, and blames a batch.
  */
 export function settleUntilKnown<S extends Mark>(
   db: Database,
   settlements: readonly S[],
   settle: (open: readonly S[]) => Promise<Iterable<string>>,
   onRepeat: () => void = () => {},
+  until = settleDeadline(),
 ): Promise<Set<string>> {
-  const until = performance.now() + PATIENCE_MS
   return settleGroup(settlements)
 
   async function settleGroup(group: readonly S[]): Promise<Set<string>> {
@@ -41,13 +61,7 @@ export function settleUntilKnown<S extends Mark>(
       if (attempt > 0 && still.length > 0) add(await committed(db, still))
     }
     try {
-      await retryWithBackoff(settleOpen, {
-        isTransient: (error) => !isDataError(error),
-        forMs: until - performance.now(),
-        firstMs: 25,
-        maxMs: 2000,
-        onRetry: onRepeat,
-      })
+      await retryingUntil(until, settleOpen, onRepeat)
     } catch (error) {
       const open = group.filter(isOpen)
       if (!isDataError(error) || open.length < 2) throw error
@@ -74,14 +88,9 @@ export function settleBundlesUntilKnown(
   db: Database,
   settlements: readonly BundleSettlement[],
   onRepeat: () => void = () => {},
+  until = settleDeadline(),
 ): Promise<Map<number, string>> {
-  return retryWithBackoff(() => settleBundles(db, settlements), {
-    isTransient: (error) => !isDataError(error),
-    forMs: PATIENCE_MS,
-    firstMs: 25,
-    maxMs: 2000,
-    onRetry: onRepeat,
-  })
+  return retryingUntil(until, () => settleBundles(db, settlements), onRepeat)
 }
 
 /** Names of the batches whose rows show that our commit happened. */
