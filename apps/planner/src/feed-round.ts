@@ -5,12 +5,12 @@ import {
   dueCertificates,
   duePacedTasks,
   type Found,
+  makePacedReady,
   pacedTasks,
   readyCertificates,
   readyNodes,
   releaseBundles,
   releaseCertificates,
-  releasePaced,
   releaseReady,
 } from '@herald/db/tasks'
 import { enqueue, isLittle } from '@herald/plan'
@@ -60,15 +60,18 @@ export const newFeedTurns = (): FeedTurns => ({
 })
 
 /**
- * Releases up to a window from the next certificates with ready batches, so that no tenant can starve another; then what the
- * speed limit of each task allows; then bundles that wait, up to a window of each certificate.
+ * Makes ready what the speed limit of each task allows. Then releases up to a window from the next certificates with ready batches, so that
+ * no tenant can starve another; then bundles that wait, up to a window of each certificate.
  */
 export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns()): Promise<Released> {
   const { db } = deps
   const look = dueOrNext(db, turns)
+  const paced = await step(turns.tasks, look(duePacedTasks, pacedTasks))
+  await eachConcurrently(paced, PARALLEL_RELEASES, async (taskId) => {
+    await makePacedReady(db, taskId)
+  })
   const certificates = await step(turns.certificates, look(dueCertificates, readyCertificates))
   const nodes = await readyNodes(db)
-  const paced = await step(turns.tasks, look(duePacedTasks, pacedTasks))
   const busy = knownIn(turns.certificates) + nodes.length + turns.bundles.certificates
   const together = Math.min(RELEASED_TOGETHER, Math.ceil(certificates.length / PARALLEL_RELEASES))
   const releases = [
@@ -76,7 +79,6 @@ export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns(
       (ids) => () => releaseCertificates(db, ids, certificateWindow(busy)),
     ),
     ...nodes.map((node) => () => releaseReady(db, { node }, gatewayWindow(busy))),
-    ...paced.map((taskId) => () => releasePaced(db, taskId)),
     () => releaseWaiting(db, busy, turns.bundles),
   ]
   const released = { batches: 0, recipients: 0 }

@@ -55,7 +55,7 @@ async function nextPage(deps: PlanDeps): Promise<PlannedPage | undefined> {
         const { task, lo, hi } = slice
         last[lane] = task.appId
         if (task.audience.kind === 'recall') return planRecallPage(deps, task, slice, PAGE_DEVICES)
-        const found = await devicePage(deps.db.pool, task, { lo, hi, max: PAGE_DEVICES })
+        const found = await devicePage(deps.db, task, { lo, hi, max: PAGE_DEVICES })
         if (!found) return undefined
         const rules = rulesFor(task, await deps.certificates.of(task.appId))
         return { plan: planGroups(found.groups, rules, task.speed), devices: found.count }

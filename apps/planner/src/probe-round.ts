@@ -2,6 +2,7 @@ import { eachConcurrently } from '@herald/async'
 import type { CheckResult } from '@herald/channels'
 import { postponeProbe, reopenCertificate, takeProbes } from '@herald/db/certificates'
 import type { Database } from '@herald/db/store'
+import { endIdleBreakers } from '@herald/db/tasks'
 import { clip, probePause, type RecoveryPauses, type VendorChannel } from '@herald/domain'
 import type { CertificateCache, ReadCertificate } from '@herald/plan'
 
@@ -19,11 +20,12 @@ export type ProbeDeps = {
 
 /**
  * Checks the closed certificates that are due, and opens those again that the vendor accepts. The batches that wait are not
- * released for a check that fails. Returns whether there may be more to do.
+ * released for a check that fails. Then ends breakers that no probe would end. Returns whether there may be more to do.
  */
 export async function probeRound(deps: ProbeDeps): Promise<boolean> {
   const due = await takeProbes(deps.db, PARALLEL_CHECKS)
   await eachConcurrently(due, PARALLEL_CHECKS, ({ id, probes }) => probe(deps, id, probes))
+  await endIdleBreakers(deps.db)
   return due.length === PARALLEL_CHECKS
 }
 

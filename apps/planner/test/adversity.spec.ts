@@ -5,8 +5,8 @@ import {
   claimBatches,
   claimBundles,
   findDueWork,
+  makePacedReady,
   pauseTask,
-  releasePaced,
   resumeTask,
 } from '@herald/db/tasks'
 import { pushQueue } from '@herald/queue'
@@ -62,7 +62,7 @@ describe('a batch planned before its certificate failed', () => {
     await until(async () => JSON.stringify(await offered()) === '[{"state":"paced","waits":true}]', {
       what: 'the offer',
     })
-    expect(await releasePaced(harness.db, paced)).toEqual([])
+    expect(await makePacedReady(harness.db, paced)).toBe(0)
     expect(await harness.imbalances()).toEqual([])
   })
 

@@ -20,6 +20,20 @@ const roundDeps = () => ({
 })
 
 describe('an application that sends more than the workers take', () => {
+  const hasEnded = async () =>
+    (
+      await harness.db.pool.query(
+        `SELECT state FROM batch WHERE state <> 'settled' UNION ALL SELECT state FROM bundle WHERE state <> 'settled' LIMIT 1`,
+      )
+    ).rowCount === 0
+  /** How many pushes of the flood the vendor got before the task, or in all. */
+  async function floodBefore(task?: number): Promise<number> {
+    // In the order in which the vendor got them.
+    const ledger = (await (await fetch(`${harness.stub.url}/ledger`)).json()) as StubEntry[]
+    const place = task === undefined ? ledger.length : ledger.findIndex((entry) => entry.task === task)
+    return ledger.slice(0, place).filter(({ token }) => token.startsWith('flood')).length
+  }
+
   it('lets the pushes and the broadcasts of another through', async () => {
     harness = await startHarness()
     const flood = await harness.addApplication('flood')
@@ -33,23 +47,49 @@ describe('an application that sends more than the workers take', () => {
     await harness.startPlanner()
     await harness.startWorkers(['oppo'])
     for (const task of [...broadcasts, single]) await harness.finished(task)
-    await until(
-      async () =>
-        (
-          await harness.db.pool.query(
-            `SELECT state FROM batch WHERE state <> 'settled' UNION ALL SELECT state FROM bundle WHERE state <> 'settled' LIMIT 1`,
-          )
-        ).rowCount === 0,
-      { what: 'the end of the flood' },
-    )
-    // In the order in which the vendor got them.
-    const ledger = (await (await fetch(`${harness.stub.url}/ledger`)).json()) as StubEntry[]
-    const placeOf = (task: number) => ledger.findIndex((entry) => entry.task === task)
-    const floodBefore = (place: number) =>
-      ledger.slice(0, place).filter(({ token }) => token.startsWith('flood')).length
-    expect(floodBefore(ledger.length)).toBe(FLOOD)
-    expect(floodBefore(placeOf(single))).toBeLessThan(FLOOD / 3)
-    for (const task of broadcasts) expect(floodBefore(placeOf(task))).toBeLessThan(FLOOD / 3)
+    await until(hasEnded, { what: 'the end of the flood' })
+    expect(await floodBefore()).toBe(FLOOD)
+    expect(await floodBefore(single)).toBeLessThan(FLOOD / 3)
+    for (const task of broadcasts) expect(await floodBefore(task)).toBeLessThan(FLOOD / 3)
+    expect(await harness.imbalances()).toEqual([])
+  }, 600_000)
+
+  it('has a window in flight also if its pushes have a speed that holds none of them back', async () => {
+    harness = await startHarness()
+    const flood = await harness.addApplication('flood')
+    const other = await harness.addApplication('other')
+    await harness.addDevices(flood, devices('flood', 1))
+    await harness.addDevices(other, devices('other', 1))
+    const FLOOD = 3000
+    await Promise.all(Array.from({ length: FLOOD }, () => harness.notify(flood, { speed: 1_000_000 })))
+    await harness.startPlanner()
+    let most = 0
+    const look = async () => {
+      const { rows } = await harness.db.pool.query<{ paced: number; inFlight: number }>(
+        `SELECT count(*) FILTER (WHERE state = 'paced')::int AS paced,
+           coalesce(sum(size) FILTER (WHERE state IN ('released', 'sending')), 0)::int AS "inFlight"
+         FROM batch WHERE app_id = $1`,
+        [flood],
+      )
+      most = Math.max(most, rows[0]!.inFlight)
+      return rows[0]!
+    }
+    const isFull = async () => {
+      const { paced, inFlight } = await look()
+      return paced === 0 && inFlight >= 400
+    }
+    await until(isFull, { what: 'a full window and no push that waits for its speed' })
+    const single = await harness.notify(other)
+    await harness.startWorkers(['oppo'])
+    await harness.finished(single)
+    const hasEndedInWindow = async () => {
+      await look()
+      return hasEnded()
+    }
+    await until(hasEndedInWindow, { what: 'the end of the flood' })
+    expect(await floodBefore()).toBe(FLOOD)
+    expect(await floodBefore(single)).toBeLessThan(FLOOD / 3)
+    expect(most).toBe(400)
     expect(await harness.imbalances()).toEqual([])
   }, 600_000)
 })

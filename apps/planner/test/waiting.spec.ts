@@ -8,7 +8,7 @@ import { feedRound, newFeedTurns } from '../src/feed-round.ts'
 const db = useDatabase()
 afterEach(() => void jest.restoreAllMocks())
 
-const walks = ['ready-certificates', 'paced-tasks']
+const walks = ['paced-tasks', 'ready-certificates']
 
 /** A database that counts the statements that walk over certificates and tasks. */
 function counted() {

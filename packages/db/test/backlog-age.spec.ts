@@ -1,6 +1,7 @@
 import { acceptPlan } from '@herald/testkit'
 import { expect, it } from '@jest/globals'
 import { readBacklog } from '../src/readings/index.ts'
+import { makePacedReady, releaseReady } from '../src/tasks/index.ts'
 import { addApplication, addCertificate, useDatabase } from './setup.ts'
 
 const db = useDatabase()
@@ -24,4 +25,24 @@ it('the age of single pushes is that of the oldest, however many wait', async ()
   expect(open).toEqual([{ channel: 'fcm', state: 'released', recipients: 20_000 }])
   expect(ages).toEqual([{ channel: 'fcm', seconds: expect.any(Number) }])
   expect(ages[0]!.seconds).toBeGreaterThanOrEqual(60)
+})
+
+it('the age of a batch with a speed limit begins when that allows it', async () => {
+  const application = await addApplication(db)
+  const certificateId = await addCertificate(db, application, 'oppo')
+  const { taskId } = await acceptPlan(
+    db,
+    application,
+    { batches: [{ channel: 'oppo', certificateId, recipients: [1], tried: [] }] },
+    { released: false, speed: 10 },
+  )
+  await db.pool.query(`UPDATE batch SET not_before = now() - interval '10 days' WHERE task_id = $1`, [taskId])
+  await db.pool.query('UPDATE task SET speed_tokens = speed WHERE id = $1', [taskId])
+  const age = async () =>
+    (await readBacklog(db)).ages.find(({ channel }) => channel === 'oppo')?.seconds ?? 'none'
+  expect(await age()).toBe('none')
+  expect(await makePacedReady(db, taskId)).toBe(1)
+  expect(await age()).toBeLessThan(86_400)
+  expect(await releaseReady(db, { certificateId }, { recipients: 1000, batches: 400 })).toHaveLength(1)
+  expect(await age()).toBeLessThan(86_400)
 })

@@ -5,10 +5,11 @@ import { findImbalances } from '../src/readings/index.ts'
 import type { Database } from '../src/store/index.ts'
 import {
   certificatesToWake,
+  endIdleBreakers,
+  makePacedReady,
   pacedTasksToWake,
   readyCertificates,
   releaseCertificates,
-  releasePaced,
   releaseReady,
   settleEnded,
   wakeBatches,
@@ -30,15 +31,15 @@ const openBreakerOf = (certificateId: number, retryIn: string) =>
     [certificateId, retryIn],
   )
 
-/** Adds ready batches of these sizes. */
-const ready = (certificateId: number, sizes: number[], lane: 'high' | 'normal' = 'normal') =>
+/** Adds ready batches of these sizes; with a speed they are paced. */
+const ready = (certificateId: number, sizes: number[], lane: 'high' | 'normal' = 'normal', speed?: number) =>
   acceptPlan(
     db,
     'app',
     {
       batches: sizes.map((size) => ({ channel: 'fcm', certificateId, recipients: ids(size), tried: [] })),
     },
-    { released: false, lane },
+    { released: false, lane, speed },
   )
 
 describe('releasing', () => {
@@ -111,6 +112,42 @@ describe('a window', () => {
     await ready(certificateId, Array(6).fill(1))
     expect(await releaseReady(db, { certificateId }, { recipients: 1000, batches: 4 })).toHaveLength(4)
     expect(await releaseReady(db, { certificateId }, { recipients: 1000, batches: 4 })).toEqual([])
+  })
+
+  /** Adds a task whose speed limit allows all of its batches, and makes them ready. */
+  async function allowed(certificateId: number, sizes: number[]) {
+    const task = await ready(certificateId, sizes, 'normal', 1000)
+    await db.pool.query('UPDATE task SET speed_tokens = speed WHERE id = $1', [task.taskId])
+    expect(await makePacedReady(db, task.taskId)).toBe(sizes.length)
+    return task
+  }
+
+  it('is one for all tasks with a speed limit: each may be a single push', async () => {
+    const certificateId = ++certificates
+    for (let n = 0; n < 6; n++) await allowed(certificateId, [1])
+    expect((await readyCertificates(db, 0)).found).toContain(certificateId)
+    expect(await releaseReady(db, { certificateId }, { recipients: 1000, batches: 4 })).toHaveLength(4)
+    expect(await releaseReady(db, { certificateId }, { recipients: 1000, batches: 4 })).toEqual([])
+    const other = ++certificates
+    await allowed(other, [400, 400])
+    expect(await releaseReady(db, { certificateId: other }, { recipients: 400, batches: 4 })).toHaveLength(1)
+  })
+
+  it('is shared by batches with and without a speed limit, in the order in which they became ready', async () => {
+    const certificateId = ++certificates
+    const tasks = [
+      await ready(certificateId, [1, 1]),
+      await allowed(certificateId, [1, 1]),
+      await ready(certificateId, [1, 1]),
+      await allowed(certificateId, [1, 1]),
+    ]
+    const release = async (batches: number) => {
+      const released = await releaseReady(db, { certificateId }, { recipients: 1000, batches })
+      return tasks.map(({ taskId }) => released.filter((batch) => batch.taskId === taskId).length)
+    }
+    expect(await release(3)).toEqual([2, 1, 0, 0])
+    expect(await release(6)).toEqual([0, 1, 2, 0])
+    expect(await release(8)).toEqual([0, 0, 0, 2])
   })
 })
 
@@ -229,7 +266,8 @@ describe('batches that wait for their certificate', () => {
     // It waits for the speed limit: another would not be sent sooner.
     expect(await wake()).toBe(1)
     await db.pool.query('UPDATE task SET speed_tokens = 10 WHERE id = $1', [taskId])
-    expect(await releasePaced(db, taskId)).toHaveLength(1)
+    expect(await makePacedReady(db, taskId)).toBe(1)
+    expect(await releaseReady(db, { certificateId: id }, window)).toHaveLength(1)
   })
 
   it('are not released for a probe that a closed certificate does not make', async () => {
@@ -241,6 +279,35 @@ describe('batches that wait for their certificate', () => {
     expect((await readyCertificates(db, 0)).found).toContain(id)
     await db.pool.query(`UPDATE certificate SET state = 'closed' WHERE id = $1`, [id])
     expect((await readyCertificates(db, 0)).found).not.toContain(id)
+  })
+})
+
+describe('a breaker whose time came minutes ago', () => {
+  it('ends if its certificate has no batch that is ready or in flight', async () => {
+    const id = await addCertificate(db, await addApplication(db), 'fcm')
+    const { taskId } = await ready(id, [1])
+    await openBreakerOf(id, '-1 hour')
+    const isKept = async () => {
+      await endIdleBreakers(db)
+      return (await db.pool.query('SELECT FROM breaker WHERE certificate_id = $1', [id])).rowCount === 1
+    }
+    for (const columns of [
+      `state = 'ready', not_before = now() + interval '1 hour'`,
+      `state = 'ready', not_before = 'infinity'`,
+      `state = 'released'`,
+      `state = 'sending'`,
+    ]) {
+      await db.pool.query(`UPDATE batch SET ${columns} WHERE task_id = $1`, [taskId])
+      expect([columns, await isKept()]).toEqual([columns, true])
+    }
+    await db.pool.query(`UPDATE batch SET state = 'settled' WHERE task_id = $1`, [taskId])
+    const retryAt = (time: string) =>
+      db.pool.query(`UPDATE breaker SET retry_at = ${time} WHERE certificate_id = $1`, [id])
+    // The next push may be the probe.
+    await retryAt(`now() + interval '1 hour'`)
+    expect(await isKept()).toBe(true)
+    await retryAt(`now() - interval '1 hour'`)
+    expect(await isKept()).toBe(false)
   })
 })
 

@@ -214,14 +214,45 @@ describe('the days of searches', () => {
       [dayAgo(25)],
     )
     expect(await lookAgain()).toBeGreaterThanOrEqual(young() - dayAgo(25))
-    // What is older, or younger than the clock, is not used.
-    for (const when of [`now() - interval '1 day'`, `now() + interval '1 minute'`]) {
-      await db.pool.query(`UPDATE open_days SET upto = $1, days = '{}', found_at = ${when}`, [young()])
+    // What is older is not used, nor what was found before the clock was set back.
+    for (const [when, upto] of [
+      [`now() - interval '1 day'`, young()],
+      [`now() + interval '1 minute'`, young()],
+      ['now()', young() + 1],
+    ] as const) {
+      await db.pool.query(`UPDATE open_days SET upto = $1, days = '{}', found_at = ${when}`, [upto])
       expect(await lookAgain()).toBeGreaterThan(DAYS - 2)
       const { rows } = await db.pool.query('SELECT upto, days, found_at <= now() AS past FROM open_days')
       expect(rows).toEqual([{ upto: young(), days: [25, 3].map(dayAgo), past: true }])
     }
     await db.pool.query('TRUNCATE task, batch')
+  })
+
+  it('are taken from the row of the server, and not from memory, after a failover', async () => {
+    await addDays()
+    fresh = openDatabase(db.url, { max: 1, waitMs: 60_000 })
+    let timeline = '00000001'
+    const query = fresh.pool.query.bind(fresh.pool) as (config: object) => Promise<{ rows: string[][] }>
+    fresh.pool.query = (async (config: { name?: string }) => {
+      const result = await query(config)
+      if (config.name === 'found-days') result.rows[0]![0] = timeline
+      return result
+    }) as never
+    try {
+      await db.pool.query('DELETE FROM open_days')
+      expect((await daysOfSearches(fresh)).tasks).toEqual(present())
+      // The server that takes over has a task that had ended on the other one, and what was found before that.
+      await addTask(db, idAgo(25), 'accepted')
+      await db.pool.query('UPDATE open_days SET days = $1', [[dayAgo(25)]])
+      await noteBatchesOf(fresh, [0])
+      expect((await daysOfSearches(fresh)).tasks).toEqual(present())
+      timeline = '00000002'
+      await noteBatchesOf(fresh, [0])
+      expect((await daysOfSearches(fresh)).tasks).toEqual(withDays(25))
+    } finally {
+      await fresh.close()
+    }
+    await db.pool.query('TRUNCATE task')
   })
 
   it('are found although what was found cannot be noted', async () => {

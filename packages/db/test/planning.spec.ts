@@ -1,8 +1,9 @@
 import type { Audience, PlanDevice } from '@herald/domain'
 import { sampleMessage } from '@herald/testkit'
 import { afterEach, describe, expect, it } from '@jest/globals'
+import type pg from 'pg'
 import { findImbalances } from '../src/readings/index.ts'
-import type { Runner } from '../src/store/index.ts'
+import type { Database } from '../src/store/index.ts'
 import {
   acceptTasks,
   beginTasks,
@@ -150,6 +151,22 @@ describe('two planners', () => {
   })
 })
 
+/** The database, with a listener to the results of named statements. */
+function watched(
+  onResult: (name: string, rows: unknown[][], client: Pick<pg.PoolClient, 'query'>) => unknown,
+): Database {
+  const connect = async () => {
+    const client = await db.pool.connect()
+    const query = async (statement: { name?: string }) => {
+      const result = await client.query<unknown[]>(statement as never)
+      if (statement.name) await onResult(statement.name, result.rows, client)
+      return result
+    }
+    return { query, release: () => client.release(), on() {}, off() {} }
+  }
+  return { ...db, pool: { connect } as unknown as Database['pool'] }
+}
+
 describe('a page', () => {
   it('with too many devices is halved, and every device is planned once', async () => {
     const ids = await addDevices('cut', 100)
@@ -158,7 +175,7 @@ describe('a page', () => {
     const pages: number[][] = []
     const more = () =>
       planPage(db, next, async ({ task, lo, hi }) => {
-        const page = await devicePage(db.pool, task, { lo, hi, max: 7 })
+        const page = await devicePage(db, task, { lo, hi, max: 7 })
         if (!page) return undefined
         const found = page.groups.flatMap(({ ids }) => ids)
         pages.push(found)
@@ -192,13 +209,9 @@ describe('a page', () => {
   it('with too many devices is not read to its end', async () => {
     await addDevices('wide', 100)
     let read = 0
-    const counting = {
-      async query(statement: Parameters<Runner['query']>[0]) {
-        const result = await db.pool.query(statement)
-        read = String(result.rows[0][0]).split(',').length
-        return result
-      },
-    } as unknown as Runner
+    const counting = watched((_, [first]) => {
+      read = String(first![0]).split(',').length
+    })
     const scope = { appId: 'wide', audience: { kind: 'all' as const } }
     const everything = { lo: 0, hi: Number.MAX_SAFE_INTEGER, max: 5 }
     expect(await devicePage(counting, scope, everything)).toBeUndefined()
@@ -225,7 +238,7 @@ describe('a page', () => {
        SELECT id, CASE WHEN id % 2 = 0 THEN 'alive' ELSE 'dead' END, 1, id % 6 = 0 FROM device WHERE app_id = 'kinds' AND id % 3 = 0`,
     )
     const scope = { appId: 'kinds', audience: { kind: 'all' as const } }
-    const page = await devicePage(db.pool, scope, { lo: ids[0]!, hi: ids.at(-1)! + 1, max: 100 })
+    const page = await devicePage(db, scope, { lo: ids[0]!, hi: ids.at(-1)! + 1, max: 100 })
     const { groups, count } = page!
     expect(count).toBe(40)
     for (const group of groups) {
@@ -247,6 +260,33 @@ describe('a page', () => {
     expect(found).toEqual(single.map(({ id, ...kind }) => ({ id, ...kindOf(kind) })))
   })
 
+  it('merges its tables if it is narrow and looks devices up if it is wide, whatever the statistics say', async () => {
+    const ids = await addDevices('planned', 40)
+    const scope = { appId: 'planned', audience: { kind: 'all' as const } }
+    const planOf = async (hi: number) => {
+      let plan = ''
+      const explaining = watched(async (name, _, client) => {
+        const { rows } = await client.query(
+          `EXPLAIN EXECUTE "${name}" ('planned', NULL, NULL, ${ids[0]}, ${hi})`,
+        )
+        plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+      })
+      const page = await devicePage(explaining, scope, { lo: ids[0]!, hi, max: 40 })
+      expect(page!.groups.flatMap((group) => group.ids)).toEqual(ids)
+      return plan
+    }
+    for (const statistics of ['none', 'many applications']) {
+      if (statistics !== 'none')
+        await db.pool.query(
+          `INSERT INTO device (app_id, guid) SELECT 'other' || n, 'one' FROM generate_series(1, 5000) AS n; ANALYZE device`,
+        )
+      expect(await planOf(ids[0]! + 80)).not.toContain('Nested Loop')
+      const wide = await planOf(ids[0]! + 81)
+      expect(wide).not.toMatch(/Merge|Hash (Left )?Join|Seq Scan on (presence|binding)/)
+      expect(wide.match(/Index Cond: \(device_id = d\.id\)/g)).toHaveLength(2)
+    }
+  })
+
   it('looks for devices with several bindings only after it found one in the application', async () => {
     const ids = await addDevices('some', 30)
     await db.pool.query(
@@ -254,12 +294,7 @@ describe('a page', () => {
        SELECT id, CASE WHEN id % 2 = 0 THEN 'fcm' ELSE 'xiaomi' END, 'some', 't' || id FROM device WHERE app_id = 'some'`,
     )
     const names: string[] = []
-    const naming = {
-      query(statement: { name: string }) {
-        names.push(statement.name)
-        return db.pool.query(statement as never)
-      },
-    } as unknown as Runner
+    const naming = watched((name) => names.push(name))
     const scope = { appId: 'some', audience: { kind: 'all' as const } }
     const read = () => devicePage(naming, scope, { lo: ids[0]!, hi: ids.at(-1)! + 1, max: 30 })
     const simple = await read()
@@ -280,7 +315,7 @@ describe('a page', () => {
     const several = first!.groups.filter(({ bindings }) => bindings.length === 2)
     expect(several.map(({ ids: some }) => some)).toEqual([[second]])
     expect(await read()).toEqual(first)
-    expect(names).toEqual(['page-all-30', 'page-all-30', 'page-several-all-30', 'page-several-all-30'])
+    expect(names).toEqual(['page-all-30', 'page-all-30', 'several-page-all-30', 'several-page-all-30'])
   })
 
   it('that was planned last ends the planning of its task alone', async () => {

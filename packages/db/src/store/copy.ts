@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import pg from 'pg'
 import type { Database } from './database.ts'
-import { onConnection } from './statement.ts'
+import { onConnection, type Runner, transaction } from './statement.ts'
 
 /** Rows for a table, each made with `copyText`. */
 export type Copied = { table: string; columns: readonly string[]; rows: Buffer }
@@ -45,19 +45,32 @@ class CopyQuery extends pg.Query {
  * time and does not take lists apart. Not for statements that need the rows' generated values, or ON CONFLICT.
  *
  * All tables are one message, which Postgres runs as one transaction. The process makes the rows of the next call while it waits for a
- * reply, so each reply waits for it; BEGIN, COMMIT and a message for each table would have twice as many.
+ * reply, so each reply waits for it; BEGIN, COMMIT and a message for each table would have twice as many. Only with `first`, which runs at
+ * the beginning of the transaction, there are these.
  */
-export function copyInto(db: Database, tables: readonly Copied[]): Promise<void> {
+export function copyInto(
+  db: Database,
+  tables: readonly Copied[],
+  first?: (runner: Runner) => Promise<void>,
+): Promise<void> {
   const text = tables.map(({ table, columns }) => `COPY ${table} (${columns}) FROM STDIN`).join('; ')
   return onConnection(db, async (connection) => {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const rows = tables.map((copied) => copied.rows)
-    connection.client.query(new CopyQuery(text, rows, (error) => (error ? reject(error) : resolve())))
-    await promise.catch((error) => {
-      // Not refused by Postgres: it may still be at work, for which the next user of the connection would wait.
-      if (!(error instanceof pg.DatabaseError)) connection.close = true
-      throw error
-    })
+    const copy = async () => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const rows = tables.map((copied) => copied.rows)
+      connection.client.query(new CopyQuery(text, rows, (error) => (error ? reject(error) : resolve())))
+      await promise.catch((error) => {
+        // Not refused by Postgres: it may still be at work, for which the next user of the connection would wait.
+        if (!(error instanceof pg.DatabaseError)) connection.close = true
+        throw error
+      })
+    }
+    if (!first) await copy()
+    else
+      await transaction(connection, async (runner) => {
+        await first(runner)
+        await copy()
+      })
   })
 }
 

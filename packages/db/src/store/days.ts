@@ -247,7 +247,7 @@ type OpenWork = {
 const looks = new WeakMap<Database['pool'], { at: number; work: Promise<OpenWork> }>()
 
 /** What the looks of a process have found. `turns` counts them; `allAt` is the time of the look at all days, by the clock of the process. */
-type Known = FoundDays & { turns: number; allAt: number }
+type Known = FoundDays & { turns: number; allAt: number; server: string }
 const known = new WeakMap<Database['pool'], Known>()
 
 /**
@@ -256,12 +256,16 @@ const known = new WeakMap<Database['pool'], Known>()
  */
 const USED_MS = 43_200_000 * (1 + Math.random())
 
-async function lastFound(db: Database): Promise<Known | undefined> {
+/** What is known of the days before `today`: nothing if the clock was set back, because new tasks may get ids of days that were past. */
+async function lastFound(db: Database, today: number): Promise<{ server: string; last?: Known }> {
+  const { server, found } = await readFoundDays(db.pool)
+  const isUsable = (days: Known) => days.upto <= today && performance.now() - days.allAt < USED_MS
   const own = known.get(db.pool)
-  if (own && performance.now() - own.allAt < USED_MS) return own
-  const found = await readFoundDays(db.pool)
-  if (found === undefined || found.ageMs >= USED_MS) return undefined
-  return { upto: found.upto, open: found.open, turns: 0, allAt: performance.now() - found.ageMs }
+  if (own && own.server === server && isUsable(own)) return { server, last: own }
+  if (!found) return { server }
+  const { upto, open, ageMs } = found
+  const last = { upto, open, turns: 0, allAt: performance.now() - ageMs, server }
+  return isUsable(last) ? { server, last } : { server }
 }
 
 /**
@@ -344,17 +348,17 @@ const MAX_LOOKED_AT = 32
  * from that of an hour ago on: it is always included.
  */
 async function findOpenWork(db: Database): Promise<OpenWork> {
-  const last = await lastFound(db)
-  // Later looks do not ask again from the first day on.
-  const { now, first, before } = await readExtent(db.pool, last && last.upto * IDS_PER_DAY)
+  // The first day is searched below, if no look has asked all days.
+  const { now, before } = await readExtent(db.pool, 0)
   const young = firstTaskIdAt(now - MARGIN_MS)
   const today = dayOfId(young)
+  const { server, last } = await lastFound(db, today)
+  const upto = last?.upto ?? dayOfId((await readExtent(db.pool)).first)
+  const { open, turns, allAt } = last ?? { open: [], turns: 0, allAt: performance.now() }
   const slice = await oldestSlice(db)
   const undivided = Math.min(today, Math.ceil(before / IDS_PER_DAY))
   const oldest = await oldestBefore(db, before)
   const newest = await newestDay(db, now)
-  const none = { upto: dayOfId(first), open: [], turns: 0, allAt: performance.now() }
-  const { upto, open, turns, allAt } = last ?? none
   return onConnection(db, async (connection) => {
     const asked = new Set<number>()
     const ask = (conditions: readonly string[]) => (days: readonly number[]) => {
@@ -374,7 +378,7 @@ async function findOpenWork(db: Database): Promise<OpenWork> {
       [Math.max(upto, undivided), today],
     ] as const)
       left.push(...(await allOf(range(from, to), hasWork)))
-    known.set(db.pool, { upto: today, open: left, turns: turns + 1, allAt })
+    known.set(db.pool, { upto: today, open: left, turns: turns + 1, allAt, server })
     // If it cannot be written, as to a server that is read-only, others look at all days themselves.
     if (last === undefined)
       await noteFoundDays(connection.client, { upto: today, open: left }).catch(() => undefined)

@@ -81,7 +81,7 @@ const next = (state: Timed) =>
   `(SELECT not_before FROM batch WHERE ${timed[state]} AND not_before > now() ORDER BY not_before LIMIT 1)`
 
 // Each order is that of a partial index, which contains nothing else: Postgres could also read everything that is open.
-const anyOf = (table: string, condition: string, order: string) =>
+export const anyOf = (table: string, condition: string, order: string) =>
   `(SELECT task_id FROM ${table} WHERE ${inDays('task_id')} AND ${condition} ORDER BY ${order} LIMIT 1) IS NOT NULL`
 const openBundle = anyOf('bundle', `state <> 'settled'`, 'task_id')
 const inFlight = [

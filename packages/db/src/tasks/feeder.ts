@@ -201,14 +201,16 @@ export async function pacedTasks(db: Database, after: number): Promise<Found<num
 }
 
 /**
- * Releases batches of a task with a speed limit, as far as its token bucket allows. The bucket has room for one second and is
- * stored in the task's row, so that it survives restarts and is shared by all feeders. It does not fill while the task is paused.
+ * Makes batches of a task with a speed limit ready, as far as its token bucket allows. They are then released like all others, within the
+ * window of their destination and in the order of this time, so that neither they nor batches without a limit wait for ever. The bucket
+ * has room for one second and is stored in the task's row, so that it survives restarts and is shared by all feeders. It does not fill
+ * while the task is paused. Returns the number of batches.
  */
-export async function releasePaced(db: Database, taskId: number): Promise<ReleasedBatch[]> {
+export async function makePacedReady(db: Database, taskId: number): Promise<number> {
   const rows = await runWithin(
     db.pool,
     daysOf([taskId]),
-    'release-paced',
+    'paced-ready',
     `WITH bucket AS MATERIALIZED (
        SELECT id, speed, LEAST(speed, speed_tokens + speed * GREATEST(0, extract(epoch FROM now() - speed_at))) AS tokens
        FROM task WHERE id = $1 AND ${inDays('id')} AND NOT paused AND NOT cancelling FOR NO KEY UPDATE SKIP LOCKED
@@ -225,10 +227,10 @@ export async function releasePaced(db: Database, taskId: number): Promise<Releas
        UPDATE task SET speed_tokens = bucket.tokens - (SELECT coalesce(sum(size), 0) FROM picked), speed_at = now()
        FROM bucket WHERE task.id = bucket.id AND ${inDays('task.id')}
      )
-     UPDATE batch b SET state = 'released', released_at = now() FROM picked
+     UPDATE batch b SET state = 'ready', not_before = now() FROM picked
      WHERE b.task_id = $1 AND ${inDays('b.task_id')} AND b.id = picked.id
-     RETURNING ${releasedBatch.sql}`,
+     RETURNING b.id`,
     [taskId],
   )
-  return rows.map(releasedBatch.read)
+  return rows.length
 }

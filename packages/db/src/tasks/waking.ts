@@ -2,7 +2,7 @@ import { readyOrder } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
 import { batchDays, daysOf, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
 import { areBuilt } from '../store/late-indexes.ts'
-import { hasReadySql, lanes } from './due-batches.ts'
+import { anyOf, hasReadySql, lanes } from './due-batches.ts'
 import { certificatesWith, certificatesWithReady, type Found, foundIn, pacedTasksWith } from './feeder.ts'
 
 /** Rows of one statement: a certificate may have hundreds of thousands. */
@@ -97,4 +97,38 @@ export async function wakePaced(db: Database, taskId: number, after: number): Pr
   )
   const [seen, last] = row!
   return seen < CHUNK ? undefined : (last ?? undefined)
+}
+
+/** How long after its time a breaker is kept if there is nothing to send as a probe. */
+const IDLE_MINUTES = 5
+/** Breakers of one look, in random order, so that those with batches do not hide others. */
+const MAX_BREAKERS = 500
+
+const isLate = `retry_at <= now() - interval '${IDLE_MINUTES} minutes'`
+const hasBatches = [
+  hasReadySql('r.certificate_id', "<= 'infinity'"),
+  anyOf('batch', `state = 'released' AND certificate_id = r.certificate_id`, 'certificate_id, released_at'),
+  anyOf('batch', `state = 'sending' AND certificate_id = r.certificate_id`, 'certificate_id, lease_until'),
+].join(' OR ')
+
+/**
+ * Ends breakers whose time came minutes ago and whose certificates have no batch that is ready or in flight: without a probe no answer ends
+ * them. If the vendor is still silent, the next jobs open them again. Batches that are paced or held are not looked for, because no index
+ * has them by certificate: paced ones were woken for a probe since, held ones are not sent. Returns how many it ended.
+ */
+export async function endIdleBreakers(db: Database): Promise<number> {
+  const rows = await searchWithin(
+    db,
+    await batchDays(db),
+    'end-idle-breakers',
+    `WITH late AS MATERIALIZED (
+       SELECT certificate_id FROM breaker WHERE ${isLate} ORDER BY random() LIMIT ${MAX_BREAKERS}
+     ), idle AS MATERIALIZED (
+       SELECT r.certificate_id FROM late l JOIN breaker r ON r.certificate_id = l.certificate_id
+       WHERE r.${isLate} AND NOT (${hasBatches}) FOR UPDATE OF r SKIP LOCKED
+     )
+     DELETE FROM breaker r USING idle i WHERE r.certificate_id = i.certificate_id RETURNING r.certificate_id`,
+    [],
+  )
+  return rows.length
 }
