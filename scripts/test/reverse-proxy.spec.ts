@@ -46,6 +46,7 @@ beforeAll(async () => {
   if (made === 'taken') throw new Error('taken')
   application = made
   const tokens = await openPushTokens(db, createSealer(Buffer.alloc(32)))
+  await db.pool.query(`INSERT INTO app_user (id, app_id, username) VALUES (1, $1, 'one')`, [made.appId])
   const device = await claimDevice(db, tokens, { appId: made.appId, guid: 'one', userId: 1n })
   pushToken = device.pushToken
   await db.close()

@@ -30,16 +30,20 @@ export function deviceOfHolder(context: RouteContext, pushToken: string): Promis
 async function deviceOf(context: RouteContext, pushToken: string, tokenIsEnough: boolean): Promise<Device> {
   const { deps, appId, caller } = context
   const device = await findDevice(deps.db, appId, { pushToken })
-  if (!device || !(await mayAccess(context, device, tokenIsEnough)))
-    throw new Failure(
-      40401,
-      caller.role === 'user'
-        ? 'The user has no device with this push_token.'
-        : 'No device has this push_token.',
-    )
+  if (!device || !(await mayAccess(context, device, tokenIsEnough))) throw noDevice(context)
   // A call of the device itself, not of the application's server.
   if (device.isSeenLongAgo && caller.role !== 'admin') deps.seen(device.deviceId)
   return device
+}
+
+/** Also for a device that was found, but has another owner or is removed when the call writes. */
+export function noDevice({ caller }: RouteContext): Failure {
+  return new Failure(
+    40401,
+    caller.role === 'user'
+      ? 'The user has no device with this push_token.'
+      : 'No device has this push_token.',
+  )
 }
 
 /** Returns whether an admin who acts for a group, if they do, may access the device. */

@@ -1,13 +1,29 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Context, Running, Service } from '@herald/program'
-import { rawFailure } from './http/envelope.ts'
+import { Failure } from './codes.ts'
+import { identifyCall } from './http/common-headers.ts'
+import { rawFailure, sendFailure } from './http/envelope.ts'
 import { type Listening, listen } from './http/listen.ts'
 import { isExemptFromTimeout } from './http/request-timeout.ts'
 import { type WiredApi, type WireOptions, wireApi } from './wire-api.ts'
 
 /** An idle connection occupies about 20 KB, and a caller may open any number. */
 const MAX_CONNECTIONS = 10_000
+
+/** Answers with an envelope also what Node itself would refuse with an empty body. */
+export function createApiServer(app: RequestListener): Server {
+  const answer: RequestListener = (request, response) => {
+    if (request.headers.host !== undefined || request.httpVersion !== '1.1') return app(request, response)
+    identifyCall(request, response)
+    response.setHeader('connection', 'close')
+    sendFailure(response, new Failure(40001, 'The header Host is missing.'))
+  }
+  const server = createServer({ requireHostHeader: false }, answer)
+  // RFC 9110, section 10.1.1: an expectation other than 100-continue may be ignored.
+  server.on('checkExpectation', answer)
+  return server
+}
 
 /** Time limits and error answers that every server of the API needs. */
 export function tuneServer(server: Server): void {
@@ -42,7 +58,7 @@ export async function serveApi(
 ): Promise<ServedApi> {
   const { host, port } = context.settings
   const api = await wireApi(context, options)
-  const server = createServer(api.app)
+  const server = createApiServer(api.app)
   tuneServer(server)
   const listening = await listen(server, {
     port: options.port ?? port,

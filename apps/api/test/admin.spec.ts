@@ -201,6 +201,18 @@ describe('groups', () => {
     await expect(api.client.members(group_id)).rejects.toBeInstanceOf(HeraldError)
   })
 
+  it('are not accepted in the header once they are removed', async () => {
+    const { group_id } = await api.client.createGroup('short-lived')
+    const notify = () =>
+      api.call('/push/notify', {
+        headers: { group_id: String(group_id) },
+        body: { audience: 'all', message: { title: 'x' } },
+      })
+    expect((await notify()).code).toBe(200)
+    await api.client.removeGroup(group_id)
+    expect((await notify()).code).toBe(40401)
+  })
+
   it('limit what an admin acting for them may access', async () => {
     const { group_id } = await api.client.createGroup('blue')
     const { group_id: red } = await api.client.createGroup('red')

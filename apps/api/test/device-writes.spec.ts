@@ -426,6 +426,99 @@ describe('an import line', () => {
   })
 })
 
+describe('PUT and an import line read the same text', () => {
+  const put = (raw: string) =>
+    api.call('/admin/device', { method: 'PUT', raw, headers: { 'content-type': 'application/json' } })
+
+  it.each<[text: string, code: number, problem: string]>([
+    ['{"device_guid":"same","alias":"a","alias":"b"}', 40001, 'he field alias occurs twice.'],
+    ['{"device_guid":"same","device_guid":"same"}', 40001, 'he field device_guid occurs twice.'],
+    ['{"device_guid":"same","alia\\u0073":"a","alias":"b"}', 40001, 'he field alias occurs twice.'],
+    ['{"device_guid":"same","tags":["a:b"],"tags":["a"]}', 40001, 'he field tags occurs twice.'],
+    ['{"device_guid":"same","attributes":{"a":1,"a":2}}', 40001, 'he field attributes.a occurs twice.'],
+    [
+      '{"device_guid":"same","bindings":[{"provider":7,"device_token":"a:b","device_token":"c:d"}]}',
+      40001,
+      'he field bindings[].device_token occurs twice.',
+    ],
+    [
+      '{"device_guid":"same","attributes":{"n":9223372036854775808}}',
+      40002,
+      'attributes.n is not a 64-bit integer.',
+    ],
+    [
+      '{"device_guid":"same","attributes":{"n":-9223372036854775809}}',
+      40002,
+      'attributes.n is not a 64-bit integer.',
+    ],
+  ])('and refuse %s', async (text, code, problem) => {
+    expect(await put(text)).toMatchObject({ code, message: expect.stringContaining(problem) })
+    const { data } = await api.call('/admin/device/import', { method: 'POST', raw: text })
+    expect(data).toMatchObject({ failed: 1, errors: [{ error: expect.stringContaining(problem) }] })
+    expect(await device('same')).toBeUndefined()
+  })
+
+  it.each([
+    '{"device_guid":"both","attributes":{"n":9223372036854775807,"m":-9223372036854775808,"big":1e300}}',
+    '{"device_guid":"both","attributes":{"a:b":1},"alias":"c:d","tags":["a:b","\\u003a"]}',
+    '{ "device_guid" : "both", "bindings" : [ { "provider" : 7, "device_token" : "a:b" } ] }',
+    '\ufeff{"device_guid":"both","alias":"after a byte order mark"}',
+  ])('and accept %s', async (text) => {
+    expect((await put(text)).code).toBe(200)
+    const { data } = await api.call('/admin/device/import', { method: 'POST', raw: text })
+    expect(data).toMatchObject({ lines: 1, created: 0, failed: 0 })
+  })
+})
+
+describe('a binding that cannot be used', () => {
+  const cjk = Array.from(randomBytes(2000), (byte) => String.fromCharCode(0x4e00 + byte)).join('')
+  const long = `${cjk}_${'0a'.repeat(16)}`
+
+  it.each<[name: string, fields: object, problem: string]>([
+    [
+      'of a platform that the vendor does not serve',
+      { platform: 'android', bindings: [{ provider: 1, device_token: 'ab'.repeat(32) }] },
+      'platform must be ios for provider 1',
+    ],
+    [
+      'with a token that is too long for an index',
+      { bindings: [{ provider: 6, device_token: long }] },
+      'bindings[0].device_token',
+    ],
+    [
+      'with a token that the vendor trims, but Postgres would not',
+      { bindings: [{ provider: 3, device_token: `${'\u3000'.repeat(1900)}${'A'.repeat(24)}` }] },
+      'bindings[0].device_token must have at most 2048 bytes',
+    ],
+  ])('%s is refused, and its neighbours are written', async (name, fields, problem) => {
+    const refused = expect.stringContaining(problem)
+    const bad = { device_guid: `${name} 1`, ...fields }
+    expect(await put(bad)).toMatchObject({ code: 40002, message: refused })
+    const list = await batch([{ device_guid: `${name} 2` }, bad, { device_guid: `${name} 3` }])
+    expect(list.data.list).toEqual([
+      { push_token: expect.any(String), created: true },
+      { code: 40002, message: refused },
+      { push_token: expect.any(String), created: true },
+    ])
+    const { data } = await importLines([{ device_guid: `${name} 4` }, bad, { device_guid: `${name} 5` }])
+    expect(data).toMatchObject({ created: 2, failed: 1, errors: [{ line: 2, error: refused }] })
+    expect(await device(`${name} 1`)).toBeUndefined()
+  })
+
+  it('is refused by bind, too', async () => {
+    const { push_token } = (await put({ device_guid: 'bind-long' })).data
+    const { code, message } = await api.call('/user/token/bind', {
+      body: { push_token, provider: 6, device_token: long },
+    })
+    expect([code, message]).toEqual([40002, expect.stringContaining('device_token')])
+  })
+
+  it('may be removed', async () => {
+    const bindings = [{ provider: 1, device_token: null }]
+    expect((await put({ device_guid: 'unbound', platform: 'android', bindings })).code).toBe(200)
+  })
+})
+
 describe('a disabled device', () => {
   it('is in no audience, loses what waits for it, and explain says so', async () => {
     const { user_id } = await api.client.createUser({ username: 'off', password: 'password' })

@@ -1,7 +1,8 @@
 import { createApplication } from '@herald/db/tenants'
+import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createPasswords } from '../src/auth/passwords.ts'
-import { countingPasswords, openTestApi, type TestApi } from './harness.ts'
+import { type Answer, countingPasswords, openTestApi, type TestApi } from './harness.ts'
 
 let api: TestApi
 let anna: { userId: number; token: string; pushToken: string }
@@ -446,5 +447,77 @@ describe('a push token', () => {
     )
     expect(await shown('lost')).toBe('')
     await expectReplaced(push_token, (await logIn('anna', 'lost')).push_token, 'lost')
+  })
+})
+
+describe('a call of a former owner', () => {
+  const logIn = async (device_guid: string): Promise<string> =>
+    (await as(null, '/token/user', { name: 'anna', password: 'anna-password', device_guid })).data.push_token
+
+  /** Starts a call that waits for the row of the device, which is changed before the call gets it. */
+  async function overtaken(guid: string, call: () => Promise<Answer>, changeSql: string): Promise<Answer> {
+    const { pool } = api.context.db
+    const other = await pool.connect()
+    try {
+      await other.query('BEGIN')
+      await other.query('SELECT 1 FROM device WHERE guid = $1 FOR UPDATE', [guid])
+      const answer = call()
+      const isWaiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+      await until(async () => (await pool.query(isWaiting)).rowCount === 1)
+      await other.query(changeSql, [guid])
+      await other.query('COMMIT')
+      return await answer
+    } finally {
+      other.release()
+    }
+  }
+
+  it.each([
+    ['sets no alias', '/user/push/alias', { alias: 'late' }, 'POST'],
+    ['clears no alias', '/user/push/alias', {}, 'DELETE'],
+    ['adds no tags', '/user/push/tag', { tags: ['late'] }, 'POST'],
+    ['removes no tags', '/user/push/tag', { tags: ['kept'] }, 'DELETE'],
+    ['clears no tags', '/user/push/tag/all', {}, 'DELETE'],
+    ['removes nothing', '/user/device/remove', undefined, 'POST'],
+  ])('%s once the device is another user’s', async (name, path, fields, method) => {
+    const guid = `moved: ${name}`
+    const push_token = await logIn(guid)
+    await as(anna, '/user/push/alias', { push_token, alias: 'family' })
+    await as(anna, '/user/push/tag', { push_token, tags: ['kept'] })
+    const answer = await overtaken(
+      guid,
+      () => as(anna, path, fields ? { push_token, ...fields } : { device_guid: guid }, method),
+      `UPDATE device SET user_id = ${bert.userId}, token_generation = token_generation + 1 WHERE guid = $1`,
+    )
+    expect(answer.code).toBe(40401)
+    expect((await api.client.devices({ device_guid: guid })).list).toMatchObject([
+      { user_id: bert.userId, alias: 'family', tags: ['kept'] },
+    ])
+  })
+
+  it('adds no tags once the device is removed', async () => {
+    const push_token = await logIn('removed')
+    const { pool } = api.context.db
+    const { rows } = await pool.query(`SELECT id FROM device WHERE guid = 'removed'`)
+    const answer = await overtaken(
+      'removed',
+      () => as(anna, '/user/push/tag', { push_token, tags: ['late'] }),
+      'DELETE FROM device WHERE guid = $1',
+    )
+    expect(answer.code).toBe(40401)
+    const left = await pool.query('SELECT 1 FROM device_tag WHERE device_id = $1', [rows[0].id])
+    expect(left.rowCount).toBe(0)
+  })
+
+  it('binds no vendor token once the device is removed', async () => {
+    const push_token = await logIn('removed-too')
+    const answer = await overtaken(
+      'removed-too',
+      () => as(anna, '/user/token/bind', { push_token, provider: 2, device_token: 'late-token' }),
+      'DELETE FROM device WHERE guid = $1',
+    )
+    expect(answer.code).toBe(40401)
+    const left = await api.context.db.pool.query(`SELECT 1 FROM binding WHERE token = 'late-token'`)
+    expect(left.rowCount).toBe(0)
   })
 })

@@ -1,4 +1,4 @@
-import { bind } from '@herald/db/devices'
+import { bind, DeviceGone } from '@herald/db/devices'
 import { acknowledge } from '@herald/db/native'
 import { findImbalances } from '@herald/db/readings'
 import { applyRetention, cancelAccepted, recordReceipts } from '@herald/db/tasks'
@@ -392,6 +392,29 @@ describe('POST /admin/erase', () => {
     expect(again.code).toBe(40103)
   })
 
+  it('leaves no device of a login that has checked the password before the user is erased', async () => {
+    const { userId } = await api.user('late-name')
+    const checked = Promise.withResolvers<void>()
+    const erased = Promise.withResolvers<void>()
+    const { verify } = api.deps.passwords
+    api.deps.passwords.verify = async (password, stored) => {
+      const isRight = await verify(password, stored)
+      checked.resolve()
+      await erased.promise
+      return isRight
+    }
+    const login = api.call('/token/user', {
+      token: null,
+      body: { name: 'late-name', password: 'late-name-password', device_guid: 'late-phone' },
+    })
+    await checked.promise
+    api.deps.passwords.verify = verify
+    expect(await erase({ user_id: userId })).toEqual({ devices: 0 })
+    erased.resolve()
+    expect(await login).toMatchObject({ code: 40103, message: 'The login failed: the user was removed.' })
+    expect(await query('SELECT guid FROM device WHERE guid = $1', ['late-phone'])).toEqual([])
+  })
+
   it('erases one device; its alias stays in audiences while another device has it', async () => {
     await import_(line('gina-phone', 'usr_gina'), line('gina-tablet', 'usr_gina'))
     const task = await notify({ alias: ['usr_gina'] }, 'To Gina')
@@ -442,13 +465,8 @@ describe('POST /admin/erase', () => {
     await import_(line('hugo-phone', 'usr_hugo'))
     const deviceId = await idOf('hugo-phone')
     await erase({ alias: 'usr_hugo' })
-    await bind(db, {
-      appId: api.appId,
-      deviceId,
-      channel: 'huawei',
-      token: 'late-hugo',
-      environment: 'production',
-    })
+    const late = { appId: api.appId, deviceId, channel: 'huawei', token: 'late-hugo' } as const
+    await expect(bind(db, { ...late, environment: 'production' })).rejects.toBeInstanceOf(DeviceGone)
     expect(await dumpOf(db)).not.toContain('hugo')
   })
 

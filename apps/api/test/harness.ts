@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { tokenBuckets } from '@herald/async'
@@ -11,7 +11,7 @@ import { createLogger, createRegistry } from '@herald/telemetry'
 import { type TestDatabase, testDatabase } from '@herald/testkit'
 import { createUploadCheck } from '../src/certificates/upload-check.ts'
 import type { ApiDeps } from '../src/deps.ts'
-import { tuneServer } from '../src/serve-api.ts'
+import { createApiServer, tuneServer } from '../src/serve-api.ts'
 import { type WiredApi, wireApi } from '../src/wire-api.ts'
 import { checkAnswer } from './contract.ts'
 
@@ -110,7 +110,7 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
       ...overrides,
     },
   })
-  const server = createServer(api.app)
+  const server = createApiServer(api.app)
   tuneServer(server)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo

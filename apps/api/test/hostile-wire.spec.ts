@@ -163,6 +163,81 @@ describe('a slow client', () => {
   })
 })
 
+/** The head of a push by the admin. */
+const pushing = (path = '/push/notify') =>
+  `POST ${path} HTTP/1.1\r\nhost: x\r\napp_id: ${api.appId}\r\naccess-token: ${api.adminToken}`
+
+describe('a body without a length', () => {
+  const chunked = () => `${pushing()}\r\ntransfer-encoding: chunked`
+
+  it('counts as large only as far as it has arrived', async () => {
+    const { bodies } = api.deps.admission
+    let counted = 0
+    api.deps.admission.bodies = {
+      enter(appId, amount) {
+        if (amount) counted++
+        return bodies.enter(appId, amount)
+      },
+    }
+    const body = '{"audience":"all","message":{"title":"x"}}'
+    const calls = Array.from({ length: 40 }, () => {
+      const socket = connect(api.port, '127.0.0.1')
+      const call = { socket, heard: '' }
+      socket.setEncoding('utf8').on('error', () => {})
+      socket.on('data', (text: string) => {
+        call.heard += text
+      })
+      socket.write(`${chunked()}\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n`)
+      return call
+    })
+    try {
+      // All are being received at the same time.
+      await until(() => counted >= calls.length)
+      for (const { socket } of calls) socket.write('0\r\n\r\n')
+      await until(() => calls.every(({ heard }) => heard.includes('\r\n\r\n{')))
+      expect(calls.map(({ heard }) => heard.slice(0, 12))).toEqual(calls.map(() => 'HTTP/1.1 200'))
+    } finally {
+      api.deps.admission.bodies = bodies
+      for (const { socket } of calls) socket.destroy()
+    }
+  })
+
+  it('is refused when it exceeds what its application may send at once, and nothing stays counted', async () => {
+    const { bodies } = api.deps.admission
+    const leave = bodies.enter(api.appId, 24 * 1024 * 1024 - 10)
+    const body = '14\r\n{"audience":"nobody"\r\n1\r\n}\r\n0\r\n\r\n'
+    const send = () => api.socket(`${chunked()}\r\nconnection: close\r\n\r\n${body}`)
+    try {
+      expect(await send()).toMatch(/^HTTP\/1\.1 429 [\s\S]*"code":42901/)
+    } finally {
+      leave()
+    }
+    expect(await send()).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":4000\d/)
+    // The whole room is free again.
+    bodies.enter(api.appId, 24 * 1024 * 1024)()
+  })
+})
+
+describe('what Node would refuse with an empty body', () => {
+  it.each(['/push/notify', '/healthz', '/nothing'])('%s without Host gets an envelope', async (path) => {
+    const answer = await api.socket(`GET ${path} HTTP/1.1\r\n\r\n`)
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+    expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toEqual({
+      code: 40001,
+      data: null,
+      message: 'The header Host is missing.',
+    })
+    expect(await api.socket(`GET ${path} HTTP/1.0\r\n\r\n`)).not.toContain('Host')
+  })
+
+  it.each(['/push/notify', '/push/notify?'])('%s with an unknown expectation is served', async (path) => {
+    const body = '{"audience":"all","message":{"title":"x"}}'
+    const headers = `expect: x\r\nconnection: close\r\ncontent-length: ${body.length}`
+    const answer = await api.socket(`${pushing(path)}\r\n${headers}\r\n\r\n${body}`)
+    expect(answer).toMatch(/^HTTP\/1\.1 200 [\s\S]*"task_id":\d/)
+  })
+})
+
 describe('a bomb', () => {
   const zeros = Buffer.alloc(5_000_000, '[')
   const packed: [string, Buffer][] = [
@@ -332,5 +407,12 @@ describe('a resource that was removed during a call', () => {
   it('is not found, instead of an internal error', () => {
     const violation = Object.assign(new Error('violates foreign key constraint'), { code: '23503' })
     expect(failureOfError(violation)).toMatchObject({ failure: { code: 40401 }, unexpected: false })
+  })
+})
+
+describe('a value that is too long for an index', () => {
+  it('is refused, instead of an internal error', () => {
+    const exceeded = Object.assign(new Error('index row size 2712 exceeds maximum 2704'), { code: '54000' })
+    expect(failureOfError(exceeded)).toMatchObject({ failure: { code: 40002 }, unexpected: false })
   })
 })

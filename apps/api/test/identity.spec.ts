@@ -1,7 +1,9 @@
-import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import nodeCrypto, { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
 import type { AddressInfo } from 'node:net'
+import { findIdentity } from '@herald/db/tenants'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { createIdentities } from '../src/identity/identities.ts'
 import { createKeySetReader } from '../src/identity/key-set-reader.ts'
@@ -550,6 +552,21 @@ describe('keys at an address', () => {
     expect(await restarted.usernameIn(api.appId, token(ec, kid('e1')))).toBe('carol')
   })
 
+  it('stay as old as they are when a read fails, and are read again after five minutes', async () => {
+    answer = { status: 503, body: '' }
+    await age(3700)
+    expect((await exchange(token(ec, kid('e1')))).code).toBe(200)
+    const failed = (await findIdentity(api.context.db, api.appId))!
+    expect(failed.readAge).toBeGreaterThan(3600)
+    // Nobody waits for a read that has ended.
+    expect(failed.unfinished).toBe(false)
+    serve(jwk(rsa, { kid: 'r1' }))
+    await pool().query(`UPDATE identity SET asked_at = now() - interval '301 seconds'`)
+    api.deps.identities.forget(api.appId)
+    expect((await exchange(token(ec, kid('e1')))).code).toBe(40103)
+    expect(reads).toBeGreaterThanOrEqual(2)
+  })
+
   it('are read again after an hour, so that a withdrawn key ends', async () => {
     serve(jwk(rsa, { kid: 'r1' }))
     await age(3000)
@@ -557,6 +574,38 @@ describe('keys at an address', () => {
     await age(3700)
     expect((await exchange(token(ec, kid('e1')))).code).toBe(40103)
     expect(reads).toBe(1)
+  })
+
+  it('are not tried without end: a token that matches many is checked with the first five', async () => {
+    const pairs = Array.from({ length: 100 }, () => generateKeyPairSync('ec', { namedCurve: 'P-256' }))
+    serve(...pairs.map((pair) => jwk(pair, { kid: 'same' })))
+    expect((await put({ jwks_url: issuerUrl })).code).toBe(200)
+    // They are not read again, however long this takes.
+    await age(-3600)
+    const { verify } = nodeCrypto
+    let checks = 0
+    const use = (value: unknown) => {
+      Object.assign(nodeCrypto, { verify: value })
+      syncBuiltinESMExports()
+    }
+    use((...args: Parameters<typeof verify>) => {
+      checks++
+      return verify(...args)
+    })
+    try {
+      for (const given of [token(stranger, kid('same')), token(stranger), token(pairs[5]!, kid('same'))]) {
+        checks = 0
+        const { code, message } = await exchange(given)
+        expect([code, message]).toEqual([
+          40103,
+          expect.stringContaining('matches 100 keys of the issuer, of which the first 5 were tried'),
+        ])
+        expect(checks).toBe(5)
+      }
+      expect((await exchange(token(pairs[4]!, kid('same')))).code).toBe(200)
+    } finally {
+      use(verify)
+    }
   })
 
   it('are read by one of several processes; the others wait for it', async () => {

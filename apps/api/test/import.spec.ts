@@ -145,13 +145,17 @@ describe('an import', () => {
     expect(await device('twice')).toMatchObject({ alias: 'second' })
   })
 
-  it('lets the later of two lines for a device win also if the earlier one waits', async () => {
-    const guid = (n: number) => `order-${String(n).padStart(4, '0')}`
+  const token = { bindings: [{ provider: 2, device_token: 'order-token' }] }
+  it.each([
+    ['device', { device_guid: 'order-x' }, { device_guid: 'order-x' }],
+    ['token', { device_guid: 'order-y', ...token }, { device_guid: 'order-z', ...token }],
+  ])('lets the later of two lines for a %s win also if the earlier one waits', async (key, first, second) => {
+    const guid = (n: number) => `order-${key}-${String(n).padStart(4, '0')}`
     const lines = (from: number) =>
       Array.from({ length: 999 }, (_, i) => line({ device_guid: guid(from + i) }))
     async function* body() {
-      yield Buffer.from([...lines(0), line({ device_guid: 'order-x', alias: 'first' })].join(''))
-      yield Buffer.from([...lines(1000), line({ device_guid: 'order-x', alias: 'second' })].join(''))
+      yield Buffer.from([...lines(0), line({ ...first, alias: 'first' })].join(''))
+      yield Buffer.from([...lines(1000), line({ ...second, alias: 'second' })].join(''))
     }
     const { pool } = api.context.db
     const busy = await pool.connect()
@@ -174,8 +178,9 @@ describe('an import', () => {
     for (let i = 0; i < 100; i++) await pool.query('SELECT pg_sleep(0.002)')
     await busy.query('ROLLBACK')
     busy.release()
-    expect(await importing).toMatchObject({ created: 1999, updated: 1, failed: 0 })
-    expect(await device('order-x')).toMatchObject({ alias: 'second' })
+    const devices = new Set([first.device_guid, second.device_guid]).size
+    expect(await importing).toMatchObject({ created: 1998 + devices, updated: 2 - devices, failed: 0 })
+    expect(await device(second.device_guid)).toMatchObject({ ...second, alias: 'second' })
   })
 
   it('reports invalid lines with their numbers and imports the others', async () => {
@@ -239,6 +244,17 @@ describe('an import', () => {
     expect(data).toMatchObject({ lines: 250, failed: 250 })
     expect(data.errors).toHaveLength(100)
     expect(data.errors[99].line).toBe(100)
+  })
+
+  it('lists the first hundred lines, also if later ones are noticed earlier', async () => {
+    const unknown = Array.from({ length: 100 }, (_, i) =>
+      line({ device_guid: `nobodys-${i}`, user_id: 424242 }),
+    )
+    const { data } = await send(`${unknown.join('')}${'x\n'.repeat(100)}`)
+    expect(data).toMatchObject({ lines: 200, failed: 200 })
+    expect(data.errors).toEqual(
+      unknown.map((_, i) => ({ line: i + 1, error: `Line ${i + 1}: user_id 424242 does not exist.` })),
+    )
   })
 
   it('reports invalid UTF-8 for its line only', async () => {

@@ -207,6 +207,31 @@ describe('a push to a Live Activity', () => {
     expect(answer.code).toBe(200)
   })
 
+  it.each<[object]>([
+    [{ audience: 'all', message: { ios: { live_activity } } }],
+    [{ audience: { activity: ['a'] }, message: { title: 'x' } }],
+    [
+      {
+        audience: { activity: ['a'] },
+        setting: { distribution_strategy: 'combined' },
+        message: { ios: { live_activity } },
+      },
+    ],
+  ])('%j is refused by explain and by the count of the audience, too', async (body) => {
+    const push_token = await phone('kurt')
+    const refused = await notify(body)
+    expect(refused.code).toBe(40002)
+    const explained = await api.call('/push/explain', { body: { ...body, push_token } })
+    const counted = await api.call('/push/audience/count', { body })
+    expect([explained.code, explained.message]).toEqual([40002, refused.message])
+    expect([counted.code, counted.message]).toEqual([40002, refused.message])
+  })
+
+  it('has an audience that can be counted without a message', async () => {
+    const counted = await api.call('/push/audience/count', { body: { audience: { activity: ['a'] } } })
+    expect(counted.code).toBe(200)
+  })
+
   it('is explained as sent to nobody if the device has no token for it', async () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const certificate = privateKey.export({ type: 'pkcs8', format: 'pem' })

@@ -2,6 +2,7 @@ import { AcceptInDoubt } from '@herald/db/tasks'
 import type { NewTask } from '@herald/domain'
 import { AcceptorFull } from '@herald/plan'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { Failure } from '../src/codes.ts'
 import { openTestApi, type TestApi } from './harness.ts'
 
 let api: TestApi
@@ -199,6 +200,48 @@ describe('POST /push/notify/batch', () => {
   it('fails as a whole when the database is unreachable and nothing was accepted', async () => {
     fails = () => Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
     expect(await batch([push('a'), { audience: 'x' }, push('b')])).toMatchObject({ code: 50301, data: null })
+  })
+
+  it('keeps the entries that were accepted before the database fails', async () => {
+    const { pool } = api.context.db
+    const query = pool.query
+    let lookUps = 0
+    pool.query = function (this: typeof pool, ...args: unknown[]) {
+      const isSecond = (args[0] as { name?: string }).name === 'find-requests' && ++lookUps === 2
+      if (isSecond) return Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
+      return Reflect.apply(query, this, args)
+    } as typeof pool.query
+    const soon = Math.floor(Date.now() / 1000) + 3600
+    const list = Array.from({ length: 300 }, (_, i) => ({
+      ...push(`q${i}`, `list-q${i}`),
+      message: { title: `q${i}`, show_end_time: soon },
+    }))
+    const { code, data } = await batch(list).finally(() => {
+      pool.query = query
+    })
+    expect([code, lookUps]).toEqual([200, 2])
+    expect(data.list.slice(0, 256)).toEqual(Array(256).fill({ task_id: expect.any(Number) }))
+    expect(data.list.slice(256)).toEqual(Array(44).fill({ code: 50301, message: expect.any(String) }))
+    const again = await batch(list)
+    expect(again.data.list[255]).toEqual({ task_id: data.list[255].task_id, repeated: true })
+    expect(again.data.list[256]).toEqual({ task_id: expect.any(Number) })
+  })
+
+  it('is not refused in the middle because too many calls wait', async () => {
+    const { turns } = api.deps
+    let asked = 0
+    api.deps.turns = {
+      async enter() {
+        if (++asked > 1) throw new Failure(50301, 'full')
+      },
+    }
+    try {
+      const { data } = await batch(Array.from({ length: 20 }, (_, i) => push(`turn ${i}`)))
+      expect(data.list).toEqual(Array(20).fill({ task_id: expect.any(Number) }))
+      expect(asked).toBeGreaterThan(1)
+    } finally {
+      api.deps.turns = turns
+    }
   })
 
   it('fetches a picture once, however many entries show it', async () => {

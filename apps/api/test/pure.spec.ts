@@ -1,6 +1,7 @@
 import { sleep } from '@herald/async'
 import { toJson } from '@herald/domain'
 import { isPublicAddress } from '@herald/outbound'
+import { until } from '@herald/testkit'
 import { describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
 import { createPasswords } from '../src/auth/passwords.ts'
@@ -184,7 +185,7 @@ describe('passwords', () => {
     let highest = 0
     const passwords = createPasswords({ atOnce: 2, maxWaiting: 5, derive: async () => Buffer.alloc(32) })
     const attempts = Array.from({ length: 10 }, () =>
-      passwords.inTurn(async () => {
+      passwords.inTurn({ appId: 'a' }, async () => {
         highest = Math.max(highest, ++running)
         await sleep(5)
         running--
@@ -193,7 +194,46 @@ describe('passwords', () => {
     const ended = await Promise.allSettled(attempts)
     expect(highest).toBe(2)
     expect(ended.filter(({ status }) => status === 'rejected')).toHaveLength(3)
-    await passwords.inTurn(async () => {})
+    await passwords.inTurn({ appId: 'a' }, async () => {})
+  })
+
+  it('of an application with many attempts do not keep out those of another', async () => {
+    const slow = Promise.withResolvers<Buffer>()
+    const passwords = createPasswords({ atOnce: 1, maxWaiting: 5, derive: () => slow.promise })
+    const order: string[] = []
+    const attempt = (appId: string) =>
+      passwords.inTurn({ appId }, async () => {
+        await passwords.verify('x', undefined)
+        order.push(appId)
+      })
+    const ofA = Promise.allSettled(Array.from({ length: 10 }, () => attempt('a')))
+    const ofB = attempt('b')
+    slow.resolve(Buffer.alloc(32))
+    await ofB
+    expect((await ofA).filter(({ status }) => status === 'rejected')).toHaveLength(4)
+    expect(order).toEqual(['a', 'a', 'b', 'a', 'a', 'a', 'a'])
+  })
+
+  it('of one login are checked one after another, those of other logins meanwhile', async () => {
+    const passwords = createPasswords({ atOnce: 3 })
+    const running: string[] = []
+    const ends: PromiseWithResolvers<void>[] = []
+    const attempt = (login: string) =>
+      passwords.inTurn({ appId: 'a', login }, () => {
+        running.push(login)
+        const end = Promise.withResolvers<void>()
+        ends.push(end)
+        return end.promise
+      })
+    const all = ['anna', 'anna', 'anna', 'bert', 'carl'].map(attempt)
+    await until(() => running.length === 3)
+    expect(running).toEqual(['anna', 'bert', 'carl'])
+    for (let nth = 0; nth < all.length; nth++) {
+      await until(() => ends.length > nth)
+      ends[nth]!.resolve()
+    }
+    await Promise.all(all)
+    expect(running).toEqual(['anna', 'bert', 'carl', 'anna', 'anna'])
   })
 })
 

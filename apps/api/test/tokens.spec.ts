@@ -272,6 +272,24 @@ describe('the limit of failed logins', () => {
     expect(answers.every(({ code }) => code === 200)).toBe(true)
   })
 
+  it('does not count the logins in progress of a name as failed, however many may be checked at once', async () => {
+    await api.call('/admin/user', { body: { username: 'many', password: 'right-password' } })
+    const { passwords } = api.deps
+    api.deps.passwords = createPasswords({ derive: counter.derive, atOnce: 16 })
+    const codes = async (password: string) => {
+      const attempts = Array.from({ length: 16 }, () => login('/token/user', { name: 'many', password }))
+      return (await Promise.all(attempts)).map(({ code }) => code)
+    }
+    try {
+      expect(await codes('right-password')).toEqual(Array(16).fill(200))
+      const hashes = counter.derived()
+      expect((await codes('wrong')).sort()).toEqual([...Array(10).fill(40103), ...Array(6).fill(42902)])
+      expect(counter.derived() - hashes).toBe(10)
+    } finally {
+      api.deps.passwords = passwords
+    }
+  })
+
   it('ends with its window', async () => {
     await api.context.db.pool.query(
       `UPDATE login_failure SET window_start = now() - interval '16 minutes' WHERE login = 'locked'`,

@@ -29,15 +29,28 @@ async function start() {
   return { url, process }
 }
 
+async function post<Data>(
+  url: string,
+  path: string,
+  body: object,
+  headers: Record<string, string>,
+): Promise<{ code: number; data: Data; cookie: string }> {
+  const response = await fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+  const answer = (await response.json()) as { code: number; data: Data }
+  return { ...answer, cookie: (response.headers.get('set-cookie') ?? '').split(';')[0]! }
+}
+const operator = { authorization: `Bearer ${operatorKey}` }
+const addApplication = async (name: string) =>
+  (await post<typeof app>(processes[0]!.url, '/admin/app', { name }, operator)).data
+
 beforeAll(async () => {
   database = await testDatabase()
   processes = await Promise.all([start(), start()])
-  const response = await fetch(`${processes[0]!.url}/admin/app`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${operatorKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ name: 'shared' }),
-  })
-  app = ((await response.json()) as { data: typeof app }).data
+  app = await addApplication('shared')
   servers = processes.map(
     ({ url }) => new HeraldServer({ baseUrl: url, appId: app.app_id, appSecret: app.app_secret }),
   )
@@ -71,6 +84,49 @@ describe('two processes', () => {
         ),
       { what: 'the revocation' },
     )
+  })
+
+  it('accept a token of the other that is newer than what they have kept', async () => {
+    const { token } = await servers[0]!.login('anna', 'right-password')
+    const [here, there] = processes.map(
+      ({ url }) => new HeraldServer({ baseUrl: url, appId: app.app_id, token }),
+    )
+    await there!.call('POST', '/user/device/list', {})
+    await here!.revokeTokens()
+    const again = await servers[0]!.login('anna', 'right-password')
+    const renewed = new HeraldServer({
+      baseUrl: processes[1]!.url,
+      appId: app.app_id,
+      token: again.token,
+    })
+    expect(await renewed.call('POST', '/user/device/list', {})).toEqual({ list: [], next: null })
+  })
+
+  it('sign admins in right after the other has revoked their tokens or replaced the secret', async () => {
+    const [here, there] = processes.map(({ url }) => url) as [string, string]
+    const { app_id, app_secret } = await addApplication('revoking')
+    const logIn = async (url: string) =>
+      (await post<{ token: string }>(url, '/token/admin', { app_secret }, { app_id })).data.token
+    const as = (url: string, token: string, path: string) =>
+      post<object>(url, path, {}, { app_id, 'access-token': token })
+    const codesOf = async (token: string) => [
+      (await as(there, token, '/push/task/list')).code,
+      (await as(here, token, '/push/task/list')).code,
+    ]
+    const first = await logIn(here)
+    expect(await codesOf(first)).toEqual([200, 200])
+    await as(here, first, '/token/revoke')
+    const second = await logIn(here)
+    expect(await codesOf(second)).toEqual([200, 200])
+    await as(here, second, '/token/revoke')
+    expect(await codesOf(await logIn(there))).toEqual([200, 200])
+
+    const rotated = await post<typeof app>(here, '/admin/app/secret', { app_id }, operator)
+    const { code, cookie } = await post<object>(there, '/console/session', rotated.data, {})
+    expect(code).toBe(200)
+    const headers = { cookie, 'x-herald-console': '1' }
+    for (const url of [there, here])
+      expect((await fetch(`${url}/console/session`, { headers })).status).toBe(200)
   })
 
   it('count failed logins together', async () => {

@@ -122,10 +122,11 @@ describe('webhooks and the stream of events', () => {
     expect(await api.call('/admin/webhook/replay', { body: { webhook_id: 99999, from: 0 } })).toMatchObject({
       code: 40401,
     })
-    expect(await api.call('/admin/event/list', { body: { after: 'nonsense' } })).toMatchObject({
-      code: 40002,
-      message: 'after must be the id of an entry.',
-    })
+    for (const after of ['nonsense', '0-1000', '0-999999'])
+      expect(await api.call('/admin/event/list', { body: { after } })).toMatchObject({
+        code: 40002,
+        message: 'after must be the id of an entry.',
+      })
   })
 
   it('refuses a private address, also behind a name', async () => {

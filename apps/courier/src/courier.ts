@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { sleep } from '@herald/async'
-import { claimWebhooks, lookForCourier, MOVED_ROWS, moveOutbox, type WebhookWork } from '@herald/db/events'
+import {
+  claimWebhooks,
+  lookForCourier,
+  MOVED_ROWS,
+  moveOutbox,
+  moveOutboxInTurn,
+  type WebhookWork,
+} from '@herald/db/events'
 import { isTransient } from '@herald/db/store'
 import { createWebhookPoster, type GuardOptions } from '@herald/outbound'
 import type { Service } from '@herald/program'
@@ -60,7 +67,9 @@ export function courier({ guard, limitMs, restMs = ALONE_QUIET_MS }: CourierOpti
       async function move(): Promise<number> {
         let all = 0
         for (;;) {
-          const moved = await moveOutbox(db)
+          let moved = await moveOutbox(db)
+          // Another courier moves it, or webhooks are changed all the time.
+          if (moved === 0 && all === 0) moved = await moveOutboxInTurn(db)
           meters.moved(moved)
           all += moved
           if (moved < MOVED_ROWS || stopped.signal.aborted) return all
@@ -113,7 +122,7 @@ export function courier({ guard, limitMs, restMs = ALONE_QUIET_MS }: CourierOpti
           sampledAt = performance.now()
           await meters.sample()
         }
-        if (moved > 0 || turns.size > 0) return BUSY_MS
+        if (look.outbox || turns.size > 0) return BUSY_MS
         resting = activity?.isAlone === true && !look.waiting && activity.quietMs() > ALONE_QUIET_AFTER_MS
         return resting ? restMs : QUIET_MS
       }

@@ -113,6 +113,29 @@ describe('couriers under adversity', () => {
     }
   })
 
+  it('adds to the stream while others lock it one after another', async () => {
+    const { pool } = harness.db
+    let isAdded = false
+    const holders = Array.from({ length: 4 }, async () => {
+      const client = await pool.connect()
+      try {
+        while (!isAdded)
+          await client.query('BEGIN; SELECT last FROM event_head FOR UPDATE; SELECT pg_sleep(0.01); COMMIT')
+      } finally {
+        client.release()
+      }
+    })
+    try {
+      await harness.startCourier()
+      await harness.write(appId, [{ kind: 'task.finished' }])
+      const added = () => pool.query('SELECT 1 FROM event WHERE app_id = $1', [appId])
+      await until(async () => (await added()).rowCount === 1)
+    } finally {
+      isAdded = true
+      await Promise.all(holders)
+    }
+  })
+
   it('does not let a server that hangs delay others', async () => {
     const slow = await addReceiver()
     slow.answerWith(() => () => {})

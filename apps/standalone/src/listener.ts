@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { listen } from '@herald/api'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { createApiServer, listen } from '@herald/api'
 import { baseUrlOf, type Settings } from '@herald/settings'
 import { type HealthDeps, handleHealth } from '@herald/telemetry'
 import { StartProblem } from './data-directory.ts'
@@ -18,7 +18,7 @@ export type Listener = {
 /** Opens the port before anything slow starts, so that a port in use is reported at once and /readyz responds early. */
 export async function openListener({ host, port }: Settings, health: HealthDeps): Promise<Listener> {
   let handler: Handler | undefined
-  const server = createServer(async (request, response) => {
+  const server = createApiServer(async (request, response) => {
     try {
       if (await handleHealth(health, request, response)) return
       if (handler) handler(request, response)

@@ -253,6 +253,10 @@ describe('a gateway', () => {
       const { deviceId, pushToken } = await claimDevice(harness.db, tokens, { appId: app, guid, userId })
       return { id: deviceId, pushToken }
     }
+    await harness.db.pool.query(
+      `INSERT INTO app_user (id, app_id, username) VALUES (1, $1, 'one'), (2, $1, 'two')`,
+      [app],
+    )
     const shared = await claim('shared', 1n)
     const removed = await claim('removed', 1n)
     const [former, gone] = [await open(url, shared), await open(url, removed)]

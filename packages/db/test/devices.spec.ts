@@ -2,7 +2,7 @@ import { until } from '@herald/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { bind, unbind } from '../src/devices/bindings.ts'
 import { openDeviceWriter } from '../src/devices/device-writer.ts'
-import { claimDevice, findDevice, listDevices, registerDevice } from '../src/devices/devices.ts'
+import { claimDevice, findDevice, listDevices, registerDevice, UserGone } from '../src/devices/devices.ts'
 import { createPushTokens } from '../src/devices/push-tokens.ts'
 import type { Database } from '../src/store/database.ts'
 import { changeApplicationSettings } from '../src/tenants/application-settings.ts'
@@ -16,6 +16,14 @@ const pushTokens = createPushTokens(Buffer.alloc(32))
 async function openApplication(appId: string): Promise<void> {
   await createApplication(db, { appId, name: appId, packageName: '' })
   await changeApplicationSettings(db, appId, { register: true, registerPerDay: 100 })
+}
+
+async function addUsers(appId: string, count: number): Promise<bigint[]> {
+  const { rows } = await db.pool.query<{ id: string }>(
+    `INSERT INTO app_user (app_id, username) SELECT $1, 'user-' || n FROM generate_series(1, $2) n RETURNING id::text`,
+    [appId, count],
+  )
+  return rows.map((row) => BigInt(row.id))
 }
 
 async function addDevices(appId: string, count: number): Promise<number[]> {
@@ -119,9 +127,11 @@ describe('binding', () => {
 
 describe('claiming a device', () => {
   it('creates one device for concurrent logins with its guid', async () => {
+    await openApplication('claims')
+    const users = await addUsers('claims', 3)
     const claims = await Promise.all(
       Array.from({ length: 30 }, (_, i) =>
-        claimDevice(db, pushTokens, { appId: 'claims', guid: 'one', userId: BigInt(i % 3) }),
+        claimDevice(db, pushTokens, { appId: 'claims', guid: 'one', userId: users[i % 3]! }),
       ),
     )
     expect(new Set(claims.map(({ deviceId }) => deviceId)).size).toBe(1)
@@ -138,9 +148,10 @@ describe('claiming a device', () => {
 
   it('uses up no id for a known device', async () => {
     await openApplication('dense')
-    await claimDevice(db, pushTokens, { appId: 'dense', guid: 'a', userId: 1n })
+    const [userId] = (await addUsers('dense', 1)) as [bigint]
+    await claimDevice(db, pushTokens, { appId: 'dense', guid: 'a', userId })
     for (let i = 0; i < 10; i++) {
-      await claimDevice(db, pushTokens, { appId: 'dense', guid: 'a', userId: 1n })
+      await claimDevice(db, pushTokens, { appId: 'dense', guid: 'a', userId })
       await registerDevice(db, pushTokens, { appId: 'dense', guid: 'b' })
     }
     const a = await findDevice(db, 'dense', { guid: 'a' })
@@ -154,10 +165,56 @@ describe('claiming a device', () => {
     await openApplication('moved')
     await registerDevice(db, pushTokens, { appId: 'moved', guid: 'a' })
     const first = await movedAt()
-    await claimDevice(db, pushTokens, { appId: 'moved', guid: 'a', userId: 1n })
+    const [one, two] = (await addUsers('moved', 2)) as [bigint, bigint]
+    await claimDevice(db, pushTokens, { appId: 'moved', guid: 'a', userId: one })
     expect(await movedAt()).toBe(first)
-    await claimDevice(db, pushTokens, { appId: 'moved', guid: 'a', userId: 2n })
+    await claimDevice(db, pushTokens, { appId: 'moved', guid: 'a', userId: two })
     expect(await movedAt()).toBeGreaterThan(first)
+  })
+})
+
+describe('a user who is removed while a device is written', () => {
+  /** Starts the work while a transaction removes the user, which ends when the work waits for it. */
+  async function whileRemoving<T>(userId: bigint, work: () => Promise<T>): Promise<T> {
+    const other = await db.pool.connect()
+    try {
+      await other.query('BEGIN')
+      await other.query('DELETE FROM app_user WHERE id = $1', [userId])
+      const result = work()
+      const isWaiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+      await until(async () => (await db.pool.query(isWaiting)).rowCount === 1)
+      await other.query('COMMIT')
+      return await result
+    } finally {
+      other.release()
+    }
+  }
+  const guidsOf = async (appId: string) =>
+    (await db.pool.query('SELECT guid FROM device WHERE app_id = $1', [appId])).rows.map(({ guid }) => guid)
+
+  it('gets none by a login', async () => {
+    await openApplication('gone-login')
+    const [userId] = (await addUsers('gone-login', 1)) as [bigint]
+    const claim = () => claimDevice(db, pushTokens, { appId: 'gone-login', guid: 'late', userId })
+    expect(await whileRemoving(userId, () => claim().catch((error) => error))).toBeInstanceOf(UserGone)
+    await expect(claim()).rejects.toThrow(UserGone)
+    expect(await guidsOf('gone-login')).toEqual([])
+  })
+
+  it.each(['write', 'insert'] as const)('gets none by an import that %ss', async (way) => {
+    const appId = `gone-${way}`
+    await openApplication(appId)
+    const [gone, stays] = (await addUsers(appId, 2)) as [bigint, bigint]
+    const { write, insert } = openDeviceWriter(db, pushTokens, appId, { expectNew: way === 'insert' })
+    const changes = [
+      { guid: 'late', userId: String(gone) },
+      { guid: 'other', userId: String(stays) },
+    ]
+    const results = await whileRemoving(gone, () =>
+      way === 'write' ? write(changes) : insert(changes, () => changes),
+    )
+    expect(results).toEqual([{ refused: 'unknown user' }, { outcome: 'created', pushToken: '' }])
+    expect(await guidsOf(appId)).toEqual(['other'])
   })
 })
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { eventNames } from '@herald/domain'
+import { until } from '@herald/testkit'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import {
   claimWebhooks,
@@ -8,6 +9,7 @@ import {
   listWebhooks,
   lookForCourier,
   moveOutbox,
+  moveOutboxInTurn,
   noteFailure,
   noteRequest,
   positionAfter,
@@ -103,6 +105,31 @@ describe('the stream of events', () => {
     expect(await moveOutbox(db)).toBe(1)
   })
 
+  it('gets its turn after those who wait for the lock, and then wakes the webhooks that they saved', async () => {
+    await write(1)
+    const waitingSql = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+    const waiting = async () => (await db.pool.query(waitingSql)).rowCount
+    const client = await db.pool.connect()
+    try {
+      await client.query('BEGIN')
+      await client.query('SELECT last FROM event_head FOR UPDATE')
+      expect(await moveOutboxInTurn(db, 1)).toBe(0)
+      const saved = addWebhook()
+      await until(async () => (await waiting()) === 1)
+      const moved = moveOutboxInTurn(db, 3_600_000)
+      await until(async () => (await waiting()) === 2)
+      // Only one waits.
+      expect(await moveOutboxInTurn(db, 3_600_000)).toBe(0)
+      await client.query('COMMIT')
+      await saved
+      expect(await moved).toBe(1)
+    } finally {
+      client.release()
+    }
+    expect(await lookForCourier(db)).toMatchObject({ outbox: false, healthy: true })
+    expect(await moveOutboxInTurn(db)).toBe(0)
+  })
+
   it('is read by pages of bounded rows and entries, without gaps', async () => {
     const devices = Array.from({ length: 300 }, (_, i) => i + 1)
     for (let i = 0; i < 4; i++) {
@@ -152,6 +179,31 @@ describe('the stream of events', () => {
     }
     expect(positionAfter('nonsense')).toBeUndefined()
     expect(positionAfter('1-')).toBeUndefined()
+  })
+
+  it('is not listed from a place that no event has, so that a page stays small', async () => {
+    expect(positionAfter('0-999')).toEqual({ event: 0, part: 1000 })
+    for (const part of [1000, 1001, 999_999]) expect(positionAfter(`0-${part}`)).toBeUndefined()
+    const devices = Array.from({ length: 1000 }, (_, i) => i + 1)
+    for (let i = 0; i < 3; i++) await write(1, 'device.sent', devices)
+    await moveOutbox(db)
+    // With the thousand entries before the position, although it is of no event.
+    const { list } = await readEvents(db, { appId }, positionAfter('0-999')!, { rows: 1000, entries: 10 })
+    expect(list).toHaveLength(2)
+    const [first, second] = list.map(({ id }) => id)
+    for (const [limit, last] of [
+      [10, `${first}-9`],
+      [1000, `${first}-999`],
+      [1001, `${second}-0`],
+    ] as const) {
+      const page = await listEntries(db, appId, positionAfter('0-999')!, limit)
+      expect([page.list.length, page.last]).toEqual([limit, last])
+    }
+    const rest = await listEntries(db, appId, positionAfter(`${first}-997`)!, 5)
+    expect(rest.list.map((text) => JSON.parse(text).id)).toEqual([
+      ...[`${first}-998`, `${first}-999`],
+      ...[`${second}-0`, `${second}-1`, `${second}-2`],
+    ])
   })
 
   it('names devices as they are, and persons only for what happened since they have the device', async () => {

@@ -131,9 +131,10 @@ export function isInDoubt(error: unknown): boolean {
 }
 
 /**
- * Postgres rejected what the statement contains: data (22), constraints (23), syntax, names or privileges (42). Only then may a
- * group of rows be split to find the one to blame. After any other error each part would fail as well, at many times the load.
+ * Postgres rejected what the statement contains: data (22), constraints (23), syntax, names or privileges (42), or a value too long for an
+ * index (54000). Only then may a group of rows be split to find the one to blame. After any other error each part would fail as well, at
+ * many times the load.
  */
 export function isDataError(error: unknown): boolean {
-  return Error.isError(error) && /^(22|23|42)[0-9A-Z]{3}$/.test(codeOf(error) ?? '')
+  return Error.isError(error) && /^((22|23|42)[0-9A-Z]{3}|54000)$/.test(codeOf(error) ?? '')
 }

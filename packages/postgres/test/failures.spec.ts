@@ -80,9 +80,10 @@ it.each<[Failure, string, [connectionLost: boolean, inDoubt: boolean, unreachabl
   expect([isConnectionLost(error), isInDoubt(error), isUnreachable(error)]).toEqual(expected)
 })
 
-it('blames data for the classes 22, 23 and 42 only', () => {
-  const codes = ['22021', '23505', '42703', '25006', '40P01', '53100', '57014', 'XX000', 'P2002']
-  expect(codes.filter((code) => isDataError(errorOf({ code })))).toEqual(['22021', '23505', '42703'])
+it('blames data for the classes 22, 23 and 42, and for a value too long for an index', () => {
+  const data = ['22021', '23505', '42703', '54000']
+  const codes = [...data, '25006', '40P01', '53100', '54001', '57014', 'XX000', 'P2002']
+  expect(codes.filter((code) => isDataError(errorOf({ code })))).toEqual(data)
   expect([isDataError(wrapped('22P02')), isDataError(undefined), isDataError({ code: '22021' })]).toEqual([
     true,
     false,

@@ -48,9 +48,9 @@ export function createConsoleSessions(deps: {
     return createHmac('sha256', `${key}${operatorKey}`).update('operator').digest('base64url')
   }
 
-  async function holderOf({ appId }: ConsoleSessionRow): Promise<ConsoleSession | undefined> {
+  async function holderOf({ appId, stamp }: ConsoleSessionRow): Promise<ConsoleSession | undefined> {
     if (appId === undefined) return operatorKey === undefined ? undefined : { role: 'operator' }
-    const application = await sessions.application(appId)
+    const application = await sessions.application(appId, Number(stamp))
     return application && { role: 'application', application }
   }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { claimDevice } from '@herald/db/devices'
+import { claimDevice, UserGone } from '@herald/db/devices'
 import {
   countLoginAttempt,
   recordFailedSignIn,
@@ -24,7 +24,7 @@ export async function logIn(context: RouteContext, { login, password, deviceGuid
   const { deps, appId } = context
   const { db, passwords } = deps
   const user = await limitFailures(context, () =>
-    passwords.inTurn(async () => {
+    passwords.inTurn({ appId, login }, async () => {
       const locked = await countLoginAttempt(db, appId, login)
       if (locked)
         throw new Failure(42902, 'Too many failed logins for this name; try again later.', {
@@ -64,7 +64,10 @@ export async function signIn(
   const device =
     deviceGuid === undefined
       ? undefined
-      : await claimDevice(db, pushTokens, { appId, guid: deviceGuid, userId })
+      : await claimDevice(db, pushTokens, { appId, guid: deviceGuid, userId }).catch((error) => {
+          if (error instanceof UserGone) throw new Failure(40103, 'The login failed: the user was removed.')
+          throw error
+        })
   return {
     ...tokenRecord(sessions.tokens, { app: appId, role: 'user', subject: String(userId), version }),
     user_id: userId,

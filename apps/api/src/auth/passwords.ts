@@ -1,6 +1,7 @@
 import { argon2, createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
+import { createFairQueue } from '@herald/async'
 import { Failure } from '../codes.ts'
 
 /** Memory in KiB and passes: of OWASP's equivalent settings, the one with the least memory traffic. */
@@ -13,10 +14,10 @@ export type Derive = (password: string, salt: Buffer, cost: Cost) => Promise<Buf
 export type Passwords = {
   hash(password: string): Promise<string>
   /**
-   * Runs `attempt` when it is its turn. Hashing occupies a core and 7 MiB for tens of milliseconds, so few run at once;
-   * when too many wait, the attempt is refused.
+   * Runs `attempt` when it is its turn. Hashing occupies a core and 7 MiB for tens of milliseconds, so few run at once, the applications
+   * in turn, and those of a login one after another; when too many wait, the attempt is refused.
    */
-  inTurn<T>(attempt: () => Promise<T>): Promise<T>
+  inTurn<T>(of: { appId: string; login?: string }, attempt: () => Promise<T>): Promise<T>
   /** Takes the same time whether or not there is a stored hash; false without one. */
   verify(password: string, stored: string | null | undefined): Promise<boolean>
 }
@@ -33,32 +34,55 @@ const deriveWithArgon2id: Derive = (password, salt, { memory, passes }) =>
     passes,
   })
 
+type Waiting = PromiseWithResolvers<void> & { appId: string; login?: string }
+
+/** `maxWaiting` is that of an application. */
 export function createPasswords(
   options: { derive?: Derive; atOnce?: number; maxWaiting?: number } = {},
 ): Passwords {
   const { derive = deriveWithArgon2id, atOnce = availableParallelism(), maxWaiting = 500 } = options
-  const waiting: (() => void)[] = []
+  const waiting = createFairQueue<Waiting>({ perKey: maxWaiting, all: 4 * maxWaiting })
+  /** Those with an attempt in progress: their next one is passed over. */
+  const busyLogins = new Set<string>()
   let running = 0
   const decoy = { salt: randomBytes(16), cost }
+
+  function startNext(): void {
+    const passed: Waiting[] = []
+    while (running < atOnce && waiting.size() > 0) {
+      const [next] = waiting.take(1)
+      const { login } = next!
+      if (login !== undefined && busyLogins.has(login)) {
+        passed.push(next!)
+        continue
+      }
+      if (login !== undefined) busyLogins.add(login)
+      running++
+      next!.resolve()
+    }
+    for (const one of passed) waiting.add(one.appId, one)
+  }
 
   return {
     async hash(password) {
       const salt = randomBytes(16)
       return format(salt, await derive(password, salt, cost))
     },
-    async inTurn(attempt) {
-      if (waiting.length >= maxWaiting)
-        throw new Failure(42901, 'Too many logins are waiting; try again in a moment.', {
-          retryAfter: 2,
-        })
-      if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve))
-      else running++
+    async inTurn({ appId, login: name }, attempt) {
+      const login = name === undefined ? undefined : `${appId}/${name}`
+      const turn: Waiting = { ...Promise.withResolvers<void>(), appId, login }
+      const refused = waiting.add(appId, turn)
+      refused?.reject(
+        new Failure(42901, 'Too many logins are waiting; try again in a moment.', { retryAfter: 2 }),
+      )
+      startNext()
+      await turn.promise
       try {
         return await attempt()
       } finally {
-        const next = waiting.shift()
-        if (next) next()
-        else running--
+        running--
+        if (login !== undefined) busyLogins.delete(login)
+        startNext()
       }
     },
     async verify(password, stored) {

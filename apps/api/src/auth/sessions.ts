@@ -17,7 +17,8 @@ import type { Claims, Tokens } from './tokens.ts'
 /** Known applications, users and token versions. They are kept until they change, so that a request costs no query. */
 export type Sessions = {
   tokens: Tokens
-  application(appId: string): Promise<Application | undefined>
+  /** `version` is a token version that the application has had: what is kept from before it is read again. */
+  application(appId: string, version?: number): Promise<Application | undefined>
   /** Returns whether `application` needs no query for this id. */
   isApplicationCached(appId: string): boolean
   /** Undefined when the token is invalid, revoked, or of another application. */
@@ -32,6 +33,8 @@ export type Sessions = {
   forgetApplication(appId: string): void
   /** To be called after a change that ended a user's tokens; other processes notice within a second. */
   forgetUser(appId: string, userId: bigint): void
+  /** To be called after the removal of a group; other processes notice within a second. */
+  forgetGroup(appId: string, groupId: bigint): void
 }
 
 /** How long an id that does not exist is remembered. Otherwise every call with such an id would cost a query. */
@@ -77,19 +80,37 @@ export function createSessions(db: Database, tokens: Tokens, pushTokens: PushTok
     return asked ? asked.then(() => read(key)) : read(key)
   }
 
+  /** Reads once more what is kept with a lower version: another process has just raised it. */
+  async function notBefore(appId: string, version: number): Promise<Application | undefined> {
+    const kept = await current(applications.get, appId)
+    if (!kept || kept.tokenVersion >= version) return kept
+    applications.forget(appId)
+    return applications.get(appId)
+  }
+
   return {
     tokens,
-    application: (appId) =>
-      appId.length > MAX_APP_ID ? Promise.resolve(undefined) : current(applications.get, appId),
+    application(appId, version) {
+      if (appId.length > MAX_APP_ID) return Promise.resolve(undefined)
+      return version === undefined ? current(applications.get, appId) : notBefore(appId, version)
+    },
     isApplicationCached: (appId) => appId.length > MAX_APP_ID || applications.isKept(appId),
     async claims(application, token) {
       const claims = tokens.verify(token)
       if (claims?.app !== application.appId) return undefined
-      const version =
-        claims.role === 'admin'
-          ? application.tokenVersion
-          : await current(users.get, keyOf(application.appId, claims.subject))
-      return claims.version === version ? claims : undefined
+      const { app, role, subject, version } = claims
+      // We have signed the version: strangers cannot cause a second read.
+      if (role === 'admin') {
+        const known = application.tokenVersion < version ? await notBefore(app, version) : application
+        return known?.tokenVersion === version ? claims : undefined
+      }
+      const key = keyOf(app, subject)
+      let known = await current(users.get, key)
+      if (known !== undefined && known < version) {
+        users.forget(key)
+        known = await users.get(key)
+      }
+      return known === version ? claims : undefined
     },
     isUser: async (appId, userId) => (await current(users.get, keyOf(appId, userId))) !== undefined,
     isGroup: (appId, groupId) => current(groups.get, keyOf(appId, groupId)),
@@ -108,5 +129,6 @@ export function createSessions(db: Database, tokens: Tokens, pushTokens: PushTok
     },
     forgetApplication: applications.forget,
     forgetUser: (appId, userId) => users.forget(keyOf(appId, userId)),
+    forgetGroup: (appId, groupId) => groups.forget(keyOf(appId, groupId)),
   }
 }

@@ -1,7 +1,7 @@
 import { addAudit } from '@herald/db/ledger'
 import {
+  checkApplicationSecret,
   countLoginAttempt,
-  isApplicationSecret,
   recordFailedSignIn,
   uncountLoginAttempt,
 } from '@herald/db/tenants'
@@ -106,9 +106,9 @@ async function recognise(
     return deps.operatorKey !== undefined && isSameSecret(operator_key, deps.operatorKey)
       ? { role: 'operator' }
       : undefined
-  if (!(await isApplicationSecret(deps.db, app_id, app_secret))) return undefined
-  const application = await deps.sessions.application(app_id)
-  return application && { role: 'application', application }
+  const known = await checkApplicationSecret(deps.db, app_id, app_secret)
+  const application = known && (await deps.sessions.application(app_id))
+  return application && { role: 'application', application: { ...application, ...known } }
 }
 
 function shown({ simulation }: ApiDeps, session: ConsoleSession): z.input<typeof who> {

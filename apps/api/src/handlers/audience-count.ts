@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { optional } from '../input/fields.ts'
 import { audience } from '../notify/audience.ts'
 import { checkNow } from '../notify/check-now.ts'
+import { checkLiveActivity } from '../notify/live-activity.ts'
 import { message } from '../notify/message-schema.ts'
 import { newTask } from '../notify/new-task.ts'
 import { setting } from '../notify/setting-schema.ts'
@@ -22,7 +23,7 @@ export const audienceCount = route({
   verbatim: 'message.ext',
   summary: 'Count the devices of an audience by channel',
   description: `Takes the body of notify; the message is optional (default: a plain text). Each device is counted on the channel that it would get now: the decision is that of a push. Exact up to ${MAX_COUNTED.toLocaleString('en')} devices. Sends nothing. An application may make two such calls at a time.`,
-  input: z.strictObject({ audience, setting, message: optional(message) }),
+  input: z.strictObject({ audience, setting, message: optional(message) }).superRefine(checkLiveActivity),
   answer: z.object({
     devices: z.int().describe('Devices of the audience, without disabled ones.'),
     by_channel: z.record(z.string(), z.int()).describe('Channels without devices are left out.'),

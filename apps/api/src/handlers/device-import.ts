@@ -50,7 +50,6 @@ export const importDeviceStream = route({
     } finally {
       leave()
     }
-    report.errors.sort((a, b) => a.line - b.line)
     return report
   },
 })

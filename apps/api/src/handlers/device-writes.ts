@@ -184,7 +184,7 @@ export const removeAnyDevice = route({
     const isRemoved =
       found &&
       (await isInScope(context, found)) &&
-      (await removeDevice(deps.db, appId, found.deviceId, byOf(context)))
+      (await removeDevice(deps.db, appId, found.deviceId, { by: byOf(context) }))
     if (!isRemoved)
       throw new Failure(40401, `No device has this ${'guid' in by ? 'device_guid' : 'push_token'}.`)
     return { removed: true as const }

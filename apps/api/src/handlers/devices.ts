@@ -263,7 +263,7 @@ export const removeOwnDevice = route({
   async handler(context, input) {
     const { deps, appId } = context
     const device = await findDevice(deps.db, appId, { guid: input.device_guid })
-    if (device?.userId !== ownerOf(context) || !(await removeDevice(deps.db, appId, device.deviceId)))
+    if (device?.userId !== ownerOf(context) || !(await removeDevice(deps.db, appId, device.deviceId, device)))
       throw new Failure(40401, 'The user has no device with this device_guid.')
     return { removed: true as const }
   },

@@ -73,6 +73,7 @@ export const groupRemove = route({
     const { deps, appId } = context
     if (!(await removeGroup(deps.db, appId, group_id, byOf(context))))
       throw new Failure(40401, `The group ${group_id} does not exist.`)
+    deps.sessions.forgetGroup(appId, group_id)
     return { removed: true as const }
   },
 })

@@ -6,6 +6,7 @@ import { byOf } from '../audit.ts'
 import { optional, pushToken, required } from '../input/fields.ts'
 import { audience } from '../notify/audience.ts'
 import { checkNow, dependsOnNow } from '../notify/check-now.ts'
+import { checkLiveActivity } from '../notify/live-activity.ts'
 import { message } from '../notify/message-schema.ts'
 import { newTask } from '../notify/new-task.ts'
 import { notifyBody, readNotifyBody } from '../notify/notify-body.ts'
@@ -72,7 +73,9 @@ export const explainPush = route({
   tag: 'Push',
   summary: 'Explain which channel a notification would take for a device',
   description: 'Takes the body of notify and a push token; the audience is optional. Sends nothing.',
-  input: z.strictObject({ audience: optional(audience), setting, message, push_token: required(pushToken) }),
+  input: z
+    .strictObject({ audience: optional(audience), setting, message, push_token: required(pushToken) })
+    .superRefine(checkLiveActivity),
   example: { message: { title: 'Order shipped' }, push_token: '$PUSH_TOKEN' },
   answer: z.object({
     channel: z.string().nullable().describe('Null if no channel can reach the device.'),

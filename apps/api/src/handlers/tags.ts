@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Failure } from '../codes.ts'
 import { name, optional, pushToken, required } from '../input/fields.ts'
 import { type RouteContext, route } from '../route.ts'
-import { ownDevice } from '../scope.ts'
+import { noDevice, ownDevice } from '../scope.ts'
 
 const tag = 'Devices'
 const path = '/user/push/tag'
@@ -40,10 +40,12 @@ export const addDeviceTags = route({
   input: z.strictObject({ push_token: required(pushToken), tags }),
   answer,
   async handler(context, input) {
-    const { deviceId } = await ownDevice(context, input.push_token)
-    if ((await addTags(context.deps.db, context.appId, deviceId, input.tags)) === 'too many')
+    const device = await ownDevice(context, input.push_token)
+    const result = await addTags(context.deps.db, context.appId, device, input.tags)
+    if (result === 'gone') throw noDevice(context)
+    if (result === 'too many')
       throw new Failure(40002, `tags: the device would have more than ${tagsPerDevice} tags.`)
-    return tagsNow(context, deviceId)
+    return tagsNow(context, device.deviceId)
   },
 })
 
@@ -57,9 +59,9 @@ export const removeDeviceTags = route({
   input: z.strictObject({ push_token: required(pushToken), tags }),
   answer,
   async handler(context, input) {
-    const { deviceId } = await ownDevice(context, input.push_token)
-    await removeTags(context.deps.db, context.appId, deviceId, input.tags)
-    return tagsNow(context, deviceId)
+    const device = await ownDevice(context, input.push_token)
+    if (!(await removeTags(context.deps.db, context.appId, device, input.tags))) throw noDevice(context)
+    return tagsNow(context, device.deviceId)
   },
 })
 
@@ -73,8 +75,8 @@ export const removeAllTags = route({
   input: z.strictObject({ push_token: required(pushToken) }),
   answer,
   async handler(context, input) {
-    const { deviceId } = await ownDevice(context, input.push_token)
-    await removeTags(context.deps.db, context.appId, deviceId)
+    const device = await ownDevice(context, input.push_token)
+    if (!(await removeTags(context.deps.db, context.appId, device))) throw noDevice(context)
     return { tags: [] }
   },
 })
@@ -94,8 +96,8 @@ export const setDeviceAlias = route({
   input: z.strictObject({ push_token: required(pushToken), alias: required(name(128)) }),
   answer: aliasAnswer,
   async handler(context, input) {
-    const { deviceId } = await ownDevice(context, input.push_token)
-    await setAlias(context.deps.db, context.appId, deviceId, input.alias)
+    const device = await ownDevice(context, input.push_token)
+    if (!(await setAlias(context.deps.db, context.appId, device, input.alias))) throw noDevice(context)
     return { alias: input.alias }
   },
 })
@@ -113,7 +115,7 @@ export const clearDeviceAlias = route({
   async handler(context, input) {
     const device = await ownDevice(context, input.push_token)
     if (input.alias !== undefined && input.alias !== device.alias) return { alias: device.alias }
-    await setAlias(context.deps.db, context.appId, device.deviceId, null)
+    if (!(await setAlias(context.deps.db, context.appId, device, null))) throw noDevice(context)
     return { alias: null }
   },
 })

@@ -1,9 +1,9 @@
 import { addAudit } from '@herald/db/ledger'
 import {
+  checkApplicationSecret,
   findUserById,
   findUserByLogin,
   findUserByName,
-  isApplicationSecret,
   recordFailedSignIn,
   userNamed,
 } from '@herald/db/tenants'
@@ -138,15 +138,15 @@ export const tokenForAdmin = route({
   input: z.strictObject({ app_secret: required(text(256)) }),
   answer: adminRecord,
   async handler(context, { app_secret }) {
-    const { deps, appId, application } = context
-    await limitFailures(context, async () => {
-      if (await isApplicationSecret(deps.db, appId, app_secret)) return
+    const { deps, appId } = context
+    const { tokenVersion: version } = await limitFailures(context, async () => {
+      const known = await checkApplicationSecret(deps.db, appId, app_secret)
+      if (known) return known
       await recordFailedSignIn(deps.db, { appId, by: byOf(context), action: 'token.admin_refused' })
       throw new Failure(40103, 'The login failed: the app_secret is wrong.')
     })
     const by = { actor: 'admin', address: context.address }
     await addAudit(deps.db.pool, { appId, by, action: 'token.admin' })
-    const { tokenVersion: version } = application
     return tokenRecord(deps.sessions.tokens, { app: appId, role: 'admin', subject: appId, version })
   },
 })

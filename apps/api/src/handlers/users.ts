@@ -30,7 +30,7 @@ export const addUser = route({
   example: { username: 'example-user', password: 'example-password' },
   async handler(context, input) {
     const { deps } = context
-    const passwordHash = await deps.passwords.inTurn(() => deps.passwords.hash(input.password))
+    const passwordHash = await deps.passwords.inTurn(context, () => deps.passwords.hash(input.password))
     const user = {
       username: input.username,
       mobile: input.mobile,
@@ -101,7 +101,7 @@ export const userPassword = route({
   example: { user_id: '$OTHER_USER_ID', password: 'another-password' },
   async handler(context, input) {
     const { deps, appId } = context
-    const hash = await deps.passwords.inTurn(() => deps.passwords.hash(input.password))
+    const hash = await deps.passwords.inTurn(context, () => deps.passwords.hash(input.password))
     const { db, pushTokens } = deps
     if (!(await changePassword(db, pushTokens, scopeOf(context), input.user_id, hash, byOf(context))))
       throw new Failure(40401, `The user ${input.user_id} does not exist.`)

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { DeviceGone } from '@herald/db/devices'
 import { codeOf, isUnreachable } from '@herald/db/store'
 import { AcceptInDoubt } from '@herald/db/tasks'
 import { AcceptorFull } from '@herald/plan'
@@ -43,9 +44,12 @@ export function failureOfError(error: unknown): Answer {
     })
   // Thrown by Express for a path with a broken escape.
   if (error instanceof URIError) return expected(40401, 'The path cannot be decoded.')
+  const code = error instanceof Error ? codeOf(error) : undefined
   // A foreign key failed: the row was removed between the check and the write.
-  if (error instanceof Error && codeOf(error) === '23503')
+  if (code === '23503' || error instanceof DeviceGone)
     return expected(40401, 'A resource that the call refers to was removed during the call.')
+  // Longer than an entry of an index may be.
+  if (code === '54000') return expected(40002, 'A value is too long to be stored.')
   if (error instanceof AcceptInDoubt)
     return unexpected(
       'The database connection was lost while the push was being written, so it may have been accepted. Repeat it with the same request_id.',

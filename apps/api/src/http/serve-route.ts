@@ -16,6 +16,7 @@ import {
 import { type AccessRule, authenticate, type Identity } from './authenticate.ts'
 import { authorise } from './authorise.ts'
 import { checkJsonType, readBody } from './body.ts'
+import type { BodyShare } from './body-budget.ts'
 import { browserOf } from './browser.ts'
 import { callHeaders, refuseActAs } from './call-headers.ts'
 import { requestIdIn } from './common-headers.ts'
@@ -50,13 +51,14 @@ export async function serveRoute(
     requestId: requestIdIn(response),
     browser: browserOf(deps, request, response),
   }
-  const leave = reserveBody(deps, route, request, application.appId)
+  const reserved = reserveBody(deps, route, request, application.appId)
   try {
     const { input, verbatim } = await readInput(
       deps,
       route,
       request,
       identity.role === 'none' ? address : undefined,
+      reserved?.share,
     )
     let data: unknown
     try {
@@ -68,20 +70,29 @@ export async function serveRoute(
     if (route.lines) await sendLines(response, data as Lines)
     else sendData(response, data)
   } finally {
-    leave?.()
+    reserved?.leave()
   }
 }
 
-/** Large bodies are counted before they are read and until their call ends, because they stay in memory while it waits. */
+/**
+ * Large bodies are counted before they are read and until their call ends, because they stay in memory while it waits. Without a length
+ * they are counted as they arrive, through `share`.
+ */
 function reserveBody(
-  { admission }: ApiDeps,
+  { admission: { bodies } }: ApiDeps,
   { bodyLimit }: AnyRoute,
   request: IncomingMessage,
   appId: string,
-): (() => void) | undefined {
+): { leave(): void; share?: Pick<BodyShare, 'hold'> } | undefined {
   if (bodyLimit === undefined) return undefined
-  const announced = Number(request.headers['content-length'] ?? bodyLimit)
-  return admission.bodies.enter(appId, Math.min(announced, bodyLimit))
+  const announced = request.headers['content-length']
+  if (announced !== undefined) return { leave: bodies.enter(appId, Math.min(Number(announced), bodyLimit)) }
+  let leave = () => {}
+  const hold = (bytes: number) => {
+    leave()
+    leave = bodies.enter(appId, bytes)
+  }
+  return { leave: () => leave(), share: { hold } }
 }
 
 /** The only access check: `authenticate` says who calls, `authorise` whether they may. Throws the failure. */
@@ -101,12 +112,13 @@ export async function admit(
   return { application, identity, address, caller }
 }
 
-/** `anonymous` is the address of a caller without a token; the bodies of such callers share a budget. */
+/** `anonymous` is the address of a caller without a token; the bodies of such callers share a budget. `large` counts other bodies. */
 async function readInput(
   { bodies }: ApiDeps,
   route: AnyRoute,
   request: IncomingMessage,
   anonymous: string | undefined,
+  large: Pick<BodyShare, 'hold'> | undefined,
 ): Promise<{ input: unknown; verbatim?: readonly string[] }> {
   if (route.stream) {
     exemptFromTimeout(request)
@@ -114,9 +126,8 @@ async function readInput(
   }
   if (route.method === 'get') return { input: check(route, readQuery(request.url ?? '')) }
   const share = anonymous === undefined ? undefined : bodies.anonymous.open(anonymous)
-  const body = await readBody(request, route.bodyLimit ?? DEFAULT_BODY_LIMIT, { share }).finally(() =>
-    share?.close(),
-  )
+  const limit = route.bodyLimit ?? DEFAULT_BODY_LIMIT
+  const body = await readBody(request, limit, { share: share ?? large }).finally(() => share?.close())
   // The body may be omitted when all its fields are optional.
   if (body.length === 0) {
     const nothing = route.input.safeParse({})

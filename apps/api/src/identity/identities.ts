@@ -2,7 +2,7 @@ import { shareReads, sleep } from '@herald/async'
 import type { Database } from '@herald/db/store'
 import { claimKeyRead, endKeyRead, findIdentity, type Identity } from '@herald/db/tenants'
 import type { Logger } from '@herald/telemetry'
-import { isSignedBy, keysFor, readToken, TokenProblem, usernameIn } from './id-token.ts'
+import { isSignedBy, keysFor, MAX_TRIED, readToken, TokenProblem, usernameIn } from './id-token.ts'
 import { KEY_READ_MS, type KeySetReader } from './key-set-reader.ts'
 import { KeyProblem, readPublicKey, usableKey, type VerificationKey } from './verification-keys.ts'
 
@@ -92,20 +92,30 @@ export function createIdentities(deps: { db: Database; log: Logger; readKeys: Ke
       }
       if (identity.readAge !== null && identity.readAge > MAX_AGE && isOlder(identity.askedAge, STALE_FLOOR))
         await refreshed(STALE_FLOOR)
+      const check = () => {
+        const keys = keysFor(token, identity.keys)
+        return { count: keys.length, isSigned: isSignedBy(token, keys) }
+      }
+      let found = check()
       // A token without a kid is tried with all keys; if none fits, the issuer may have a new one.
-      const isKnown = () =>
-        token.kid === undefined
-          ? isSignedBy(token, keysFor(token, identity.keys))
-          : keysFor(token, identity.keys).length > 0
-      if (!isKnown() && (isOlder(identity.askedAge, FLOOR) || isBeingRead(identity))) await refreshed(FLOOR)
-      const keys = keysFor(token, identity.keys)
-      if (keys.length === 0)
+      const isKnown = token.kid === undefined ? found.isSigned : found.count > 0
+      if (!isKnown && (isOlder(identity.askedAge, FLOOR) || isBeingRead(identity))) {
+        const before = identity
+        await refreshed(FLOOR)
+        if (identity !== before) found = check()
+      }
+      if (found.count === 0)
         throw new TokenProblem(
           identity.publicKey === undefined
             ? 'is signed with a key that the issuer does not have (kid and algorithm)'
             : 'has another algorithm than the public key of the identity settings',
         )
-      if (!isSignedBy(token, keys)) throw new TokenProblem('has a wrong signature')
+      if (!found.isSigned)
+        throw new TokenProblem(
+          found.count > MAX_TRIED
+            ? `matches ${found.count} keys of the issuer, of which the first ${MAX_TRIED} were tried: give each key its own kid, and tokens the kid of their key`
+            : 'has a wrong signature',
+        )
       return usernameIn(token, identity, Date.now() / 1000)
     },
     forget: identities.forget,

@@ -20,6 +20,7 @@ export type ImportReport = {
   /** Lines that changed nothing. */
   unchanged: number
   failed: number
+  /** Of the first lines, in their order. */
   errors: { line: number; error: string }[]
 }
 
@@ -97,7 +98,7 @@ async function* whole(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arra
 type Lines = { numbers: number[]; texts: string[] }
 
 /**
- * Writes batches, a few at a time. What is kept of a batch that is being written are its lines and guids: the objects that are read
+ * Writes batches, a few at a time. What is kept of a batch that is being written are its lines, guids and tokens: the objects that are read
  * from the lines would be copied by each collection, which costs more than reading them again in the rare case that a device is known.
  */
 function openWrites(into: DeviceWriter, report: ImportReport) {
@@ -134,11 +135,14 @@ function openWrites(into: DeviceWriter, report: ImportReport) {
       if (failures.length > 0) throw failures[0]
       const devices = read(lines)
       if (devices.length === 0) return
-      const guids = new Set<string>()
-      for (const { guid } of devices) guids.add(guid)
-      // The later of the lines of a device wins, so its batch waits for the earlier one.
+      const names = new Set<string>()
+      for (const { guid, bindings } of devices) {
+        names.add(guid)
+        if (bindings) for (const { token } of bindings) if (token !== null) names.add(token)
+      }
+      // The later of the lines of a device or a vendor token wins, so its batch waits for the earlier one.
       for (const earlier of inProgress.keys())
-        if (!earlier.isDisjointFrom(guids)) await inProgress.get(earlier)
+        if (!earlier.isDisjointFrom(names)) await inProgress.get(earlier)
       if (failures.length > 0) throw failures[0]
       const { numbers } = lines
       const kept = store(lines.texts.join('\n'))
@@ -149,16 +153,22 @@ function openWrites(into: DeviceWriter, report: ImportReport) {
         })
         .finally(() => {
           kept.release()
-          inProgress.delete(guids)
+          inProgress.delete(names)
         })
-      inProgress.set(guids, writing)
+      inProgress.set(names, writing)
     },
     settled,
     end,
   }
 }
 
+/** Keeps the lowest lines: batches are written at the same time, and a batch reports lines that it cannot read first. */
 function reportError(report: ImportReport, line: number, error: string): void {
   report.failed++
-  if (report.errors.length < MAX_ERRORS) report.errors.push({ line, error: `Line ${line}: ${error}.` })
+  const { errors } = report
+  let at = errors.length
+  while (at > 0 && errors[at - 1]!.line > line) at--
+  if (at === MAX_ERRORS) return
+  errors.splice(at, 0, { line, error: `Line ${line}: ${error}.` })
+  if (errors.length > MAX_ERRORS) errors.pop()
 }

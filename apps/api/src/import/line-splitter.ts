@@ -4,6 +4,7 @@ export type SplitLine = { no: number; text: string } | { no: number; problem: st
 
 export const LINE_LIMIT = 64 * 1024
 const NEWLINE = 10
+const BYTE_ORDER_MARK = '\ufeff'
 
 /** Splits a stream of bytes into lines; keeps at most one line and one chunk in memory. */
 export type LineSplitter = {
@@ -35,8 +36,9 @@ export function createLineSplitter(): LineSplitter {
     return lines
   }
 
-  function readLine(text: string): SplitLine {
+  function readLine(line: string): SplitLine {
     no++
+    const text = no === 1 && line.startsWith(BYTE_ORDER_MARK) ? line.slice(1) : line
     const fits = text.length * 3 <= LINE_LIMIT || Buffer.byteLength(text) <= LINE_LIMIT
     return fits ? { no, text } : { no, problem: tooLong }
   }

@@ -1,6 +1,7 @@
 import type { ChannelAdapter } from '@herald/channels'
 import { type BindingChange, type DeviceChange, tagsPerDevice } from '@herald/db/devices'
 import {
+  cardOf,
   channelOfProvider,
   type Platform,
   parseExact,
@@ -12,6 +13,7 @@ import {
   vendorChannels,
 } from '@herald/domain'
 import type { Code } from '../codes.ts'
+import { scanJson } from '../http/json-scan.ts'
 import { isBlank } from '../input/blank.ts'
 import { CONTROL, MAX_DEVICE_TOKEN, readInt64 } from '../input/fields.ts'
 import { quoted, tokenProblem } from '../input/input-failure.ts'
@@ -67,7 +69,43 @@ export function readImportLine(text: string, adapters: Adapters): DeviceChange {
   } catch {
     throw new BadDevice('is not valid JSON')
   }
-  return readDevice(line, adapters, text)
+  const change = readDevice(line, adapters, text)
+  refuseDuplicates(text, line as Record<string, unknown>)
+  return change
+}
+
+/**
+ * JSON.parse keeps the last of two equal keys. Each key has a colon, so none occurs twice in a text whose colons are those of the keys that
+ * were read and of the tokens (FCM's have one). Only other texts are scanned, which costs as much as parsing them.
+ */
+function refuseDuplicates(text: string, device: Record<string, unknown>): void {
+  if (!text.includes('\\') && colonsIn(text) === expectedColons(device)) return
+  const { duplicate } = scanJson(text, { maxDepth: Number.POSITIVE_INFINITY })
+  if (duplicate !== undefined) throw new BadDevice(`the field ${quoted(duplicate)} occurs twice`, 40001)
+}
+
+function expectedColons(device: Record<string, unknown>): number {
+  const { attributes, bindings } = device
+  let count = keysIn(device) + keysIn(attributes)
+  if (Array.isArray(bindings))
+    for (const binding of bindings) {
+      count += keysIn(binding)
+      const { device_token } = binding as { device_token: unknown }
+      if (typeof device_token === 'string') count += colonsIn(device_token)
+    }
+  return count
+}
+
+function keysIn(value: unknown): number {
+  let count = 0
+  if (typeof value === 'object' && value !== null) for (const _key in value) count++
+  return count
+}
+
+function colonsIn(text: string): number {
+  let count = 0
+  for (let at = text.indexOf(':'); at >= 0; at = text.indexOf(':', at + 1)) count++
+  return count
 }
 
 /**
@@ -97,6 +135,7 @@ export function readDevice(value: unknown, adapters: Adapters, text?: string): D
   if (!isBlank(remove_tags)) change.removeTags = tagsOf('remove_tags', remove_tags)
   checkTags(change)
   if (device.bindings !== undefined) change.bindings = bindingsOf(device.bindings, adapters)
+  checkPlatform(change)
   return change
 }
 
@@ -177,14 +216,20 @@ function attributesOf(value: unknown, exact: () => Record<string, unknown>): str
       if (field !== '') attributeText(path, field)
     } else if (typeof field === 'number') {
       if (!Number.isFinite(field)) throw new BadDevice(`${path} is too large`)
-      if (Number.isInteger(field) && !Number.isSafeInteger(field))
+      if (Number.isInteger(field) && !Number.isSafeInteger(field)) {
         attributes = exact().attributes as Record<string, unknown>
-    } else if (typeof field === 'bigint') {
-      if (readInt64(field) === undefined) throw new BadDevice(`${path} is not a 64-bit integer`)
-    } else if (typeof field !== 'boolean')
+        attributeInteger(path, attributes[key])
+      }
+    } else if (typeof field === 'bigint') attributeInteger(path, field)
+    else if (typeof field !== 'boolean')
       throw new BadDevice(`${path} must be a text, a number, true or false`)
   }
   return toJson(attributes)
+}
+
+function attributeInteger(path: string, value: unknown): void {
+  if (typeof value === 'bigint' && readInt64(value) === undefined)
+    throw new BadDevice(`${path} is not a 64-bit integer`)
 }
 
 function attributeText(path: string, value: string): void {
@@ -223,6 +268,16 @@ function bindingsOf(value: unknown, adapters: Adapters): BindingChange[] | null 
   return bindings
 }
 
+/** A binding on a channel of another platform could never be used. */
+function checkPlatform({ platform, bindings }: DeviceChange): void {
+  if (!platform || !bindings) return
+  for (const { channel, token } of bindings) {
+    const { solePlatform, provider } = cardOf(channel)
+    if (token !== null && solePlatform && solePlatform !== platform)
+      throw new BadDevice(`platform must be ${solePlatform} for provider ${provider}`)
+  }
+}
+
 function channelOf(provider: unknown): VendorChannel | undefined {
   const number = providerNamed(provider)
   return number === undefined ? undefined : channelOfProvider(number)
@@ -244,6 +299,9 @@ function bindingOf(item: unknown, index: number, adapters: Adapters): BindingCha
   if (place !== 0 && place !== 1) throw new BadDevice(`bindings[${index}].environment must be 0 or 1`)
   if (device_token === null) return { channel, token: null, environment: place }
   const token = itemOf('bindings', index, '.device_token', device_token, limits.deviceToken)
+  // UTF-8 needs at most three bytes per unit.
+  if (token.length * 3 > limits.deviceToken && Buffer.byteLength(token) > limits.deviceToken)
+    throw new BadDevice(`bindings[${index}].device_token must have at most ${limits.deviceToken} bytes`)
   const problem = adapters[channel]?.checkToken(token)
   if (problem) throw new BadDevice(tokenProblem(`bindings[${index}].device_token`, problem))
   const bundleId = isBlank(bundle_id)

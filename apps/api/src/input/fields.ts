@@ -36,7 +36,7 @@ export function name(max: number) {
   return text(max).refine((value) => !CONTROL.test(value), { error: 'must not contain control characters' })
 }
 
-/** Tokens are indexed, and an index entry of Postgres has at most 2704 bytes. Those of vendors have a few hundred. */
+/** Characters, and bytes as well. Tokens are indexed, and an index entry of Postgres has at most 2704 bytes; usual ones have a few hundred. */
 export const MAX_DEVICE_TOKEN = 2048
 
 export const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { eachConcurrently } from '@herald/async'
 import { isUnreachable } from '@herald/db/store'
 import { findByRequestIds } from '@herald/db/tasks'
@@ -95,26 +96,11 @@ async function acceptPart(list: List, read: readonly (NewTask | Failure)[]): Pro
   const waiting = () =>
     read.flatMap((task, at) => (results[at] === undefined ? [{ at, task: task as NewTask }] : []))
 
-  const { deps, appId } = list.context
+  const { deps } = list.context
   const checked = waiting().filter(({ task }) => dependsOnNow(task, deps.probe))
-  // Of the other entries the acceptor itself notices that the request id was used before.
-  const named = checked.filter(({ task }) => task.requestId !== undefined)
-  const known = await findByRequestIds(
-    deps.db,
-    appId,
-    named.map(({ task }) => task.requestId!),
-  )
-  named.forEach(({ at }, i) => {
-    const taskId = known[i]
-    if (taskId !== undefined) results[at] = { taskId, fresh: false }
-  })
-
-  const unknown = checked.filter(({ at }) => results[at] === undefined)
-  await eachConcurrently(unknown, PROBES, async ({ at, task }) => {
-    await checkNow(task, list.probe).catch((error: unknown) => {
-      if (!(error instanceof Failure)) throw error
-      results[at] = error
-    })
+  await checkEntries(list, checked, results).catch((error: unknown) => {
+    // Others may have been accepted already, so the list goes on.
+    for (const { at } of checked) results[at] ??= failedWith(list, error)
   })
 
   // Of entries with the same request id the first one counts.
@@ -130,14 +116,45 @@ async function acceptPart(list: List, read: readonly (NewTask | Failure)[]): Pro
   const accepted = await Promise.allSettled(fresh.map(({ task }) => deps.acceptor.accept(task)))
   accepted.forEach((outcome, i) => {
     const { at } = fresh[i]!
-    if (outcome.status === 'fulfilled') results[at] = outcome.value
-    else {
-      results[at] = failureOfError(outcome.reason).failure
-      list.errors.set(outcome.reason, (list.errors.get(outcome.reason) ?? 0) + 1)
-    }
+    results[at] = outcome.status === 'fulfilled' ? outcome.value : failedWith(list, outcome.reason)
   })
   for (const { at, of } of repeats) results[at] = repeatOf(list.results[of]!)
   list.results.push(...(results as ListResult[]))
+}
+
+type Waiting = { at: number; task: NewTask }
+
+/** The checks that depend on the time or on other servers; sets the results of entries that fail, and of repeated ones. */
+async function checkEntries(
+  { context: { deps, appId }, probe }: List,
+  checked: readonly Waiting[],
+  results: (ListResult | undefined)[],
+): Promise<void> {
+  // Of the other entries the acceptor itself notices that the request id was used before.
+  const named = checked.filter(({ task }) => task.requestId !== undefined)
+  const known = await findByRequestIds(
+    deps.db,
+    appId,
+    named.map(({ task }) => task.requestId!),
+  )
+  named.forEach(({ at }, i) => {
+    const taskId = known[i]
+    if (taskId !== undefined) results[at] = { taskId, fresh: false }
+  })
+
+  const unknown = checked.filter(({ at }) => results[at] === undefined)
+  await eachConcurrently(unknown, PROBES, async ({ at, task }) => {
+    await checkNow(task, probe).catch((error: unknown) => {
+      if (!(error instanceof Failure)) throw error
+      results[at] = error
+    })
+  })
+}
+
+/** The result of an entry that failed with an error. */
+function failedWith({ errors }: List, error: unknown): Failure {
+  errors.set(error, (errors.get(error) ?? 0) + 1)
+  return failureOfError(error).failure
 }
 
 /** Reads the entries of a list, part by part. */
@@ -149,7 +166,9 @@ function reader(context: RouteContext, exts: readonly string[]) {
   return async (entries: readonly unknown[]): Promise<(NewTask | Failure)[]> => {
     const read: (NewTask | Failure)[] = []
     for (const entry of entries) {
-      if (turn++ % PER_TURN === PER_TURN - 1) await context.deps.turns.enter(context.appId)
+      // A part may be accepted already: if too many calls wait, the list only lets the event loop turn.
+      if (turn++ % PER_TURN === PER_TURN - 1)
+        await context.deps.turns.enter(context.appId).catch(() => nextTurn())
       const ext = hasExt(entry) ? exts[nextExt++] : undefined
       try {
         if (!isStorable(entry)) refuseUnstorable(entry, '')

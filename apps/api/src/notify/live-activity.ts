@@ -3,13 +3,14 @@ import type { z } from 'zod'
 import type { MessageFields } from './message-schema.ts'
 
 type Body = {
-  audience: Audience
+  audience?: Audience
   setting?: { distribution_strategy?: string }
-  message: MessageFields
+  message?: MessageFields
 }
 
-/** Refuses an audience or a strategy that does not fit `message.ios.live_activity`. */
+/** Refuses an audience or a strategy that does not fit `message.ios.live_activity`. Calls other than notify may leave one of them out. */
 export function checkLiveActivity({ audience, setting, message }: Body, context: z.RefinementCtx): void {
+  if (!audience || !message) return
   const refuse = (path: string[], text: string) => context.addIssue({ code: 'custom', path, message: text })
   const event = message.ios?.live_activity?.event
   const isActivity = audience.kind === 'activity'

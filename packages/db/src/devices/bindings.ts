@@ -25,9 +25,12 @@ export type NewBinding = {
 
 const UNIQUE_VIOLATION = '23505'
 
+/** The device was removed or erased since the caller found it. */
+export class DeviceGone extends Error {}
+
 /**
  * Binds the device to this vendor token. Its former token on this channel is retired as `replaced`; if another device had the
- * token, that binding is retired as `moved`. Binding the same token again only renews `registered_at`.
+ * token, that binding is retired as `moved`. Binding the same token again only renews `registered_at`. Throws DeviceGone.
  */
 export async function bind(db: Database, binding: NewBinding): Promise<void> {
   for (let attempt = 0; ; attempt++) {
@@ -48,8 +51,8 @@ async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {
      WHERE id = $1 AND app_id = $2`,
     [deviceId, appId, binding.platform ?? solePlatform ?? null, defaultPlatform],
   )
-  // It was removed or erased since the caller found it; its token must not be stored any more.
-  if (rowCount === 0) return
+  // Its token must not be stored any more.
+  if (rowCount === 0) throw new DeviceGone('the device was removed')
   // In the order in which settles lock bindings; another order would deadlock with them.
   const { rows } = await client.query<{ device_id: number; token: string }>(
     `SELECT device_id, token FROM binding

@@ -16,7 +16,7 @@ import {
   inRounds,
   tagsAfter,
 } from './device-changes.ts'
-import { clearOwnerData } from './devices.ts'
+import { clearOwnerData, lockUsers, UserGone } from './devices.ts'
 import { drawDeviceIds, insertNew, type NewRows, rowsOfNew } from './new-devices.ts'
 import { type NewToken, type PushTokens, replaceTokens, type TokenRow } from './push-tokens.ts'
 import { createTagCache, type TagNumber } from './tag-cache.ts'
@@ -145,8 +145,8 @@ export function openDeviceWriter(
       // Not after an error: a connection may still be sending them.
       for (const text of [rows.devices, rows.bindings, rows.tags]) text.release()
     } catch (error) {
-      if (codeOf(error) !== '23505') throw error
-      lookUp = true
+      if (codeOf(error) === '23505') lookUp = true
+      else if (!(error instanceof UserGone)) throw error
       return write(again())
     }
     if (spareIds.length < rows.count && rows.count >= MANY) await drawIds(rows.count)
@@ -170,13 +170,19 @@ const created: WrittenDevice = { outcome: 'created', pushToken: '' }
 /** With fewer devices, another call is not expected. */
 const MANY = 500
 
+function namedUsers(changes: readonly DeviceChange[]): Set<string> {
+  const named = new Set<string>()
+  for (const { userId } of changes) if (typeof userId === 'string') named.add(userId)
+  return named
+}
+
+/** Changes of unknown users are left out of the commit, which looks again. */
 async function knownUsers(
   db: Database,
   appId: string,
   changes: readonly DeviceChange[],
 ): Promise<Set<string>> {
-  const named = new Set<string>()
-  for (const { userId } of changes) if (typeof userId === 'string') named.add(userId)
+  const named = namedUsers(changes)
   if (named.size === 0) return named
   const { rows } = await db.pool.query<{ id: string }>(
     'SELECT id::text FROM app_user WHERE app_id = $1 AND id = ANY($2::bigint[])',
@@ -206,7 +212,7 @@ type Line = {
   tags?: ReturnType<typeof tagsAfter>
   made?: NewToken
   isTouched: boolean
-  refused?: true
+  refused?: RefusedDevice['refused']
 }
 
 async function writeOnce(
@@ -214,11 +220,14 @@ async function writeOnce(
   changes: DeviceChange[],
   lookUp: boolean,
 ): Promise<DeviceResult[]> {
+  const named = namedUsers(changes)
+  const users = named.size > 0 ? await lockUsers(writing.runner, writing.appId, [...named]) : named
   const known = lookUp ? await lockKnown(writing, changes) : new Map<string, Known>()
   const given = changes.map((change): Line => {
     const row = known.get(change.guid)
     const changed = applyChange(change, row)
-    return { change, known: row, id: row?.id ?? 0, changed, isTouched: !row || changed.isChanged }
+    const refused = change.userId && !users.has(change.userId) ? 'unknown user' : undefined
+    return { change, known: row, id: row?.id ?? 0, changed, isTouched: !row || changed.isChanged, refused }
   })
   await decideTags(writing, given)
   const lines = given.filter((line) => !line.refused).sort((a, b) => (a.change.guid < b.change.guid ? -1 : 1))
@@ -241,7 +250,7 @@ async function writeOnce(
   await writeTags(writing.runner, lines, old.length > 0)
   const shown = writing.showTokens ? await shownTokens(writing, old, replaced) : undefined
   return given.map(({ id, known, made, refused, tags, isTouched }): DeviceResult => {
-    if (refused) return { refused: 'too many tags' }
+    if (refused) return { refused }
     const retagged = tags !== undefined && tags.added.length + tags.removed.length > 0
     return {
       outcome: !known ? 'created' : isTouched || retagged || rebound.has(id) ? 'updated' : 'unchanged',
@@ -355,7 +364,7 @@ async function decideTags({ runner, tagNumber }: Writing, lines: Line[]): Promis
       current.get(line.id) ?? none,
     )
     // One that has too many already may lose some.
-    if (line.tags!.total > tagsPerDevice && line.tags!.added.length > 0) line.refused = true
+    if (line.tags!.total > tagsPerDevice && line.tags!.added.length > 0) line.refused ??= 'too many tags'
   }
 }
 

@@ -19,6 +19,7 @@ import { retireAllBindings } from './bindings.ts'
 import { isSeenLongAgoSql, seenNowSql } from './last-seen.ts'
 import {
   currentToken,
+  type FoundDevice,
   hashOf,
   type PushTokens,
   replaceTokens,
@@ -36,12 +37,30 @@ export type Device = {
   alias: string | null
   /** False: it receives nothing. */
   enabled: boolean
+  /** Another one with every push token, and so with every owner. */
+  tokenGeneration: number
+}
+
+/** The user does not exist any more. */
+export class UserGone extends Error {}
+
+/**
+ * Locks users until the transaction ends and returns those that exist: one who is removed before the commit would leave a device. Called
+ * before devices are locked, in the order in which the removal of a user locks them.
+ */
+export async function lockUsers(runner: Runner, appId: string, ids: readonly string[]): Promise<Set<string>> {
+  const { rows } = await runner.query<{ id: string }>(
+    `SELECT u.id::text FROM app_user u WHERE u.app_id = $1 AND u.id = ANY($2::bigint[])
+     ORDER BY u.id FOR KEY SHARE`,
+    [appId, ids],
+  )
+  return new Set(rows.map((row) => row.id))
 }
 
 /**
  * Makes the user the owner of the device with this guid, which is created if unknown. If the device had another owner, its push
  * token is replaced and its alias, tags, badge and inbox are cleared; its vendor tokens stay, because they belong to the
- * installation.
+ * installation. Throws UserGone.
  */
 export async function claimDevice(
   db: Database,
@@ -52,6 +71,8 @@ export async function claimDevice(
   const days = await openDays(db)
   return retrying(() =>
     inTransaction(db, async (runner) => {
+      const users = await lockUsers(runner, appId, [String(userId)])
+      if (users.size === 0) throw new UserGone('The user does not exist.')
       for (;;) {
         const known = await lockDevice(runner, appId, guid)
         if (known) return moveDevice(runner, days, tokens, known, userId)
@@ -212,7 +233,8 @@ async function createDevice(
   return rows[0] && { id: rows[0].id, pushToken: token }
 }
 
-const columns = `d.id AS "deviceId", d.guid, d.user_id::text AS "userId", d.platform, d.alias, d.enabled`
+const columns = `d.id AS "deviceId", d.guid, d.user_id::text AS "userId", d.platform, d.alias, d.enabled,
+  d.token_generation AS "tokenGeneration"`
 type Row<D extends Device> = Omit<D, 'userId'> & { userId: string | null }
 
 function deviceOf<D extends Device>(row: Row<D>): Omit<D, 'userId'> & { userId: bigint | null } {
@@ -236,13 +258,18 @@ export async function findDevice(
   return rows[0] && deviceOf(rows[0])
 }
 
+/** Returns false if the device was removed or has another push token. */
 export async function setAlias(
   db: Database,
   appId: string,
-  deviceId: number,
+  { deviceId, tokenGeneration }: FoundDevice,
   alias: string | null,
-): Promise<void> {
-  await db.pool.query('UPDATE device SET alias = $3 WHERE id = $1 AND app_id = $2', [deviceId, appId, alias])
+): Promise<boolean> {
+  const { rowCount } = await db.pool.query(
+    'UPDATE device SET alias = $4 WHERE id = $1 AND app_id = $2 AND token_generation = $3',
+    [deviceId, appId, tokenGeneration, alias],
+  )
+  return rowCount === 1
 }
 
 export async function setBadge(db: Database, appId: string, deviceId: number, badge: number): Promise<void> {
@@ -254,14 +281,23 @@ export async function setBadge(db: Database, appId: string, deviceId: number, ba
   )
 }
 
-/** Returns whether the device existed. Late receipts still find it by its retired vendor tokens. */
-export async function removeDevice(db: Database, appId: string, deviceId: number, by?: By): Promise<boolean> {
+/**
+ * Returns whether the device existed, and with `tokenGeneration` whether it still had that. Late receipts still find it by its retired
+ * vendor tokens.
+ */
+export async function removeDevice(
+  db: Database,
+  appId: string,
+  deviceId: number,
+  { by, tokenGeneration }: { by?: By; tokenGeneration?: number } = {},
+): Promise<boolean> {
   const days = await openDays(db)
   return retrying(() =>
     inTransaction(db, async (runner) => {
       const { rows } = await runner.query<{ guid: string }>(
-        'DELETE FROM device WHERE id = $1 AND app_id = $2 RETURNING guid',
-        [deviceId, appId],
+        `DELETE FROM device WHERE id = $1 AND app_id = $2 AND ($3::int IS NULL OR token_generation = $3)
+         RETURNING guid`,
+        [deviceId, appId, tokenGeneration ?? null],
       )
       const removed = rows[0]
       if (!removed) return false

@@ -8,7 +8,7 @@ export {
   takeActivities,
   unbindActivity,
 } from './activities.ts'
-export { bind, unbind } from './bindings.ts'
+export { bind, DeviceGone, unbind } from './bindings.ts'
 export type { BindingChange, DeviceChange } from './device-changes.ts'
 export {
   type DeviceResult,
@@ -28,6 +28,7 @@ export {
   replacePushToken,
   setAlias,
   setBadge,
+  UserGone,
 } from './devices.ts'
 export { createLastSeen, type LastSeen } from './last-seen.ts'
 export { hashOf, hideClearTokens, openPushTokens, type PushTokens } from './push-tokens.ts'

@@ -1,9 +1,10 @@
 import { copyInto, copyText } from '../store/copy.ts'
 import type { Database } from '../store/database.ts'
-import { run } from '../store/statement.ts'
+import { type Runner, run } from '../store/statement.ts'
 import type { StoredText } from '../store/text-store.ts'
 import { clearTextNeededSql } from '../store/upgrade-window.ts'
 import { type DeviceChange, platformOfNew, tagsAfter } from './device-changes.ts'
+import { lockUsers, UserGone } from './devices.ts'
 import type { PushTokens } from './push-tokens.ts'
 import type { TagNumber } from './tag-cache.ts'
 import { tagsPerDevice } from './tags.ts'
@@ -15,6 +16,9 @@ export type NewRows = {
   devices: StoredText
   bindings: StoredText
   tags: StoredText
+  appId: string
+  /** Each once. */
+  users: string[]
 }
 
 type Maker = {
@@ -62,12 +66,14 @@ export function rowsOfNew(
   // The parts of the rows, joined at the end: adding to a text makes an object for each part.
   const devices: (string | number)[] = []
   const bindings: (string | number)[] = []
+  const users = new Set<string>()
   // In the order of guids, so that two commits with new devices in common wait for each other instead of deadlocking.
   const sorted = [...changes].sort(byGuid)
   for (let i = 0; i < sorted.length; i++) {
     const change = sorted[i]!
     const id = ids[i]!
     const { generation, hash } = tokens.make({ appId, guid: change.guid })
+    if (change.userId) users.add(change.userId)
     devices.push(id, between, copyText(change.guid), '\t', generation, '\t\\', hash)
     devices.push(
       '\t',
@@ -106,6 +112,8 @@ export function rowsOfNew(
     devices: store(devices.join('')),
     bindings: store(bindings.join('')),
     tags: store(tagRows(devicesOf)),
+    appId,
+    users: [...users],
   }
 }
 
@@ -130,8 +138,16 @@ function tagRows(devicesOf: Map<number, number[]>): string {
   return rows
 }
 
-/** Fails with 23505 if a device or vendor token is known, or another transaction inserts it at the same time. */
+/**
+ * Fails with 23505 if a device or vendor token is known, or another transaction inserts it at the same time. Throws UserGone if one of the
+ * users was removed.
+ */
 export async function insertNew(db: Database, rows: NewRows): Promise<void> {
+  const { appId, users } = rows
+  const lock = async (runner: Runner) => {
+    const found = await lockUsers(runner, appId, users)
+    if (found.size < users.length) throw new UserGone('A user does not exist.')
+  }
   const tables = [
     { table: 'device', columns: rows.deviceColumns, rows: rows.devices.bytes },
     { table: 'binding', columns: bindingColumns, rows: rows.bindings.bytes },
@@ -140,6 +156,7 @@ export async function insertNew(db: Database, rows: NewRows): Promise<void> {
   await copyInto(
     db,
     tables.filter((table) => table.rows.length > 0),
+    users.length > 0 ? lock : undefined,
   )
 }
 

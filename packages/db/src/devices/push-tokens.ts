@@ -19,6 +19,9 @@ export const tokenColumns = (device: string) =>
     .map((column) => `${device}.${column}`)
     .join(', ')
 
+/** A device as a caller has found it: what is written for that caller must not reach a later owner, who has another push token. */
+export type FoundDevice = { deviceId: number; tokenGeneration: number }
+
 /** The key by which a token is found, as in the index device_token_hash. Compare it with `hashOf(token)::bytea`. */
 export const tokenKeySql = (device: string) =>
   `COALESCE(${device}.push_token_hash, push_token_hash(${device}.push_token))`

@@ -1,6 +1,7 @@
 import type { Database } from '../store/database.ts'
 import { retrying } from '../store/errors.ts'
 import { inTransaction, type Runner } from '../store/statement.ts'
+import type { FoundDevice } from './push-tokens.ts'
 
 export const tagsPerDevice = 100
 
@@ -13,18 +14,26 @@ export async function tagsOf(db: Database, appId: string, deviceId: number): Pro
   return rows.map((row) => row.tag)
 }
 
-/** Adds all tags, or none and returns 'too many' if the device would have more than `tagsPerDevice`. */
+/**
+ * Adds all tags, or none and returns 'too many' if the device would have more than `tagsPerDevice`, 'gone' if it was removed or has
+ * another push token.
+ */
 export async function addTags(
   db: Database,
   appId: string,
-  deviceId: number,
+  { deviceId, tokenGeneration }: FoundDevice,
   tags: string[],
-): Promise<'added' | 'too many'> {
+): Promise<'added' | 'too many' | 'gone'> {
   return retrying(() =>
     inTransaction(db, async (runner) => {
       await insertTags(runner, appId, tags)
       // Without the lock two concurrent calls could exceed the limit together.
-      await runner.query('SELECT 1 FROM device WHERE id = $1 AND app_id = $2 FOR UPDATE', [deviceId, appId])
+      const { rowCount } = await runner.query(
+        'SELECT 1 FROM device WHERE id = $1 AND app_id = $2 AND token_generation = $3 FOR UPDATE',
+        [deviceId, appId, tokenGeneration],
+      )
+      // Tags of a removed device would be counted for ever.
+      if (rowCount === 0) return 'gone' as const
       const { rows } = await runner.query<{ total: number }>(
         `SELECT count(*) AS total FROM (
            SELECT name FROM device_tag JOIN tag ON tag.id = tag_id WHERE device_id = $1 AND app_id = $2
@@ -42,19 +51,24 @@ export async function addTags(
   )
 }
 
-/** Removes these tags, or all if undefined. Returns the number of removed tags. */
+/** Removes these tags, or all if undefined. Returns false if the device was removed or has another push token. */
 export async function removeTags(
   db: Database,
   appId: string,
-  deviceId: number,
+  { deviceId, tokenGeneration }: FoundDevice,
   tags?: string[],
-): Promise<number> {
+): Promise<boolean> {
   const { rowCount } = await db.pool.query(
-    `DELETE FROM device_tag USING tag
-     WHERE device_id = $1 AND tag.id = tag_id AND app_id = $2 AND ($3::text[] IS NULL OR name = ANY($3))`,
-    [deviceId, appId, tags ?? null],
+    `WITH found AS MATERIALIZED (
+       SELECT id FROM device WHERE id = $1 AND app_id = $2 AND token_generation = $3 FOR UPDATE
+     ), removed AS (
+       DELETE FROM device_tag t USING found, tag
+       WHERE t.device_id = found.id AND tag.id = t.tag_id AND tag.app_id = $2 AND ($4::text[] IS NULL OR tag.name = ANY($4))
+     )
+     SELECT 1 FROM found`,
+    [deviceId, appId, tokenGeneration, tags ?? null],
   )
-  return rowCount ?? 0
+  return rowCount === 1
 }
 
 /** Inserts new tags. A tag stays when its last device is removed: that costs a few bytes and avoids a race with `addTags`. */

@@ -1,7 +1,7 @@
 import type { Database } from '../store/database.ts'
 import { devicesOfEvents, entriesOf, entryWriter, firstAt } from './entries.ts'
 import { entryId, type Position } from './position.ts'
-import { readEvents } from './read-events.ts'
+import { readEvents, type StoredEvent } from './read-events.ts'
 
 /** Of an application that has only events of a few tasks, about as many as a page has entries. */
 const ROWS = 1000
@@ -14,14 +14,12 @@ export async function listEntries(
   limit: number,
 ): Promise<{ list: string[]; last?: string }> {
   const page = await readEvents(db, { appId }, from, { rows: ROWS, entries: limit })
-  const places = page.list.flatMap((event) => {
+  const shown: { event: StoredEvent; part: number }[] = []
+  for (const event of page.list) {
     const first = event.id === from.event ? from.part : 0
-    return Array.from({ length: Math.max(0, entriesOf(event) - first) }, (_, i) => ({
-      event,
-      part: first + i,
-    }))
-  })
-  const shown = places.slice(0, limit)
+    const end = Math.min(entriesOf(event), first + limit - shown.length)
+    for (let part = first; part < end; part++) shown.push({ event, part })
+  }
   const ids = shown.flatMap(({ event, part }) => event.devices?.[part] ?? [])
   const devices = await devicesOfEvents(db, appId, ids, firstAt(page.list))
   const writers = new Map(page.list.map((event) => [event, entryWriter(event, devices)]))

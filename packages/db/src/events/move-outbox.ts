@@ -1,5 +1,6 @@
 import type { Database } from '../store/database.ts'
-import { run } from '../store/statement.ts'
+import { codeOf } from '../store/errors.ts'
+import { inTransaction, type Runner, run } from '../store/statement.ts'
 
 /** Rows of one statement: at 1000 devices each some 10 MB. */
 export const MOVED_ROWS = 1000
@@ -9,9 +10,45 @@ export const MOVED_ROWS = 1000
  * at a time: the one that has the lock of event_head. Ids are drawn by the clock, like those of tasks, but always increase: a reader that has seen
  * an id misses nothing before it. Returns the number of rows.
  */
-export async function moveOutbox(db: Database, limit = MOVED_ROWS): Promise<number> {
-  const [row] = await run<[moved: number]>(db.pool, 'move-outbox', moveSql, [limit])
+export function moveOutbox(db: Database, limit = MOVED_ROWS): Promise<number> {
+  return move(db.pool, limit)
+}
+
+async function move(runner: Runner, limit: number): Promise<number> {
+  const [row] = await run<[moved: number]>(runner, 'move-outbox', moveSql, [limit])
   return row![0]
+}
+
+/** Longer than the changes of webhooks take that wait before it. */
+const WAIT_MS = 2000
+const LOCK_TIMEOUT = '55P03'
+
+/**
+ * Like `moveOutbox`, but takes its place in the queue for the lock: changes of webhooks, one after another, could keep it from all others. One
+ * process at a time waits. Returns 0 if another one does, or if it is not its turn in time.
+ */
+export async function moveOutboxInTurn(db: Database, waitMs = WAIT_MS): Promise<number> {
+  try {
+    return await inTransaction(
+      db,
+      async (runner) => {
+        const [row] = await run<[isNext: boolean]>(
+          runner,
+          'move-outbox-next',
+          `SELECT EXISTS (SELECT 1 FROM outbox) AND pg_try_advisory_xact_lock(hashtext('herald outbox'))`,
+          [],
+        )
+        if (!row![0]) return 0
+        // A statement of its own: the next one sees the webhooks that were saved while it waited.
+        await run(runner, 'move-outbox-lock', 'SELECT last FROM event_head FOR UPDATE', [])
+        return await move(runner, MOVED_ROWS)
+      },
+      `BEGIN; SET LOCAL lock_timeout = ${waitMs}`,
+    )
+  } catch (error) {
+    if (codeOf(error) === LOCK_TIMEOUT) return 0
+    throw error
+  }
 }
 
 const moveSql = `

@@ -1,3 +1,4 @@
+import { devicesPerRow } from '../ledger/outbox-rows.ts'
 import { firstTaskIdAt } from '../store/partitions.ts'
 
 /** A place in the stream: the first event that is not done, and how many of its entries are. */
@@ -12,10 +13,11 @@ export function entryId(event: number, part: number): string {
   return `${event}-${part}`
 }
 
-/** The position after an entry; undefined if the text is not the id of one. */
+/** The position after an entry; undefined if the text cannot be the id of one: a page is read with as many entries more as the part says. */
 export function positionAfter(id: string): Position | undefined {
   const [, event, part] = /^(\d{1,16})-(\d{1,6})$/.exec(id) ?? []
   if (event === undefined || Number(event) > Number.MAX_SAFE_INTEGER) return undefined
+  if (Number(part) >= devicesPerRow) return undefined
   return { event: Number(event), part: Number(part) + 1 }
 }
 

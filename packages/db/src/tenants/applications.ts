@@ -108,20 +108,27 @@ export async function findApplication(db: Database, appId: string): Promise<Appl
   }
 }
 
-/** True for the secret, and for the one before it while a rotation keeps that. */
-export async function isApplicationSecret(db: Database, appId: string, secret: string): Promise<boolean> {
-  const { rows } = await db.pool.query<{ current: Buffer; old: Buffer | null }>(
-    `SELECT secret_hash AS current, CASE WHEN old_secret_until > now() THEN old_secret_hash END AS old
-     FROM application WHERE id = $1`,
+/**
+ * Accepts the secret, and the one before it while a rotation keeps that; undefined for others. The version is of the same row: that of a
+ * cache may have ended with a rotation or revocation by another process.
+ */
+export async function checkApplicationSecret(
+  db: Database,
+  appId: string,
+  secret: string,
+): Promise<Pick<Application, 'tokenVersion'> | undefined> {
+  const { rows } = await db.pool.query<{ current: Buffer; old: Buffer | null; tokenVersion: number }>(
+    `SELECT secret_hash AS current, CASE WHEN old_secret_until > now() THEN old_secret_hash END AS old,
+       token_version AS "tokenVersion" FROM application WHERE id = $1`,
     [appId],
   )
   const row = rows[0]
-  if (!row) return false
+  if (!row) return undefined
   const given = hashOf(secret)
   // Both are compared, so that the time does not tell which one it was.
   const isCurrent = timingSafeEqual(row.current, given)
   const isOld = row.old !== null && timingSafeEqual(row.old, given)
-  return isCurrent || isOld
+  return isCurrent || isOld ? { tokenVersion: row.tokenVersion } : undefined
 }
 
 /**

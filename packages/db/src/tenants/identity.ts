@@ -15,7 +15,7 @@ export type IdentitySettings = {
 export type Identity = IdentitySettings & {
   /** The keys that were last read from `jwksUrl`. */
   keySet: StoredKey[]
-  /** Seconds since a process last began to read them, and since a read last ended; null: never. */
+  /** Seconds since a process last began to read them, and since they were last read; null: never. */
   askedAge: number | null
   readAge: number | null
   /** A read has begun and not ended; the process may have died. */
@@ -44,7 +44,7 @@ export async function findIdentity(db: Database, appId: string): Promise<Identit
         key_set AS "keySet", xmin::text AS stamp,
         extract(epoch FROM now() - asked_at)::float8 AS "askedAge",
         extract(epoch FROM now() - read_at)::float8 AS "readAge",
-        asked_at IS NOT NULL AND (read_at IS NULL OR read_at < asked_at) AS unfinished
+        asked_at IS NOT NULL AND asked_at > GREATEST(read_at, updated_at) AS unfinished
       FROM identity WHERE app_id = $1`,
     values: [appId],
   })
@@ -114,7 +114,7 @@ export async function claimKeyRead(
   return rowCount === 1
 }
 
-/** Ends a claimed read. Without `keySet`, which means that the read failed, the former keys stay. */
+/** Ends a claimed read. Without `keySet`, which means that the read failed, the former keys stay, and so does their age. */
 export async function endKeyRead(
   db: Database,
   appId: string,
@@ -122,7 +122,8 @@ export async function endKeyRead(
   keySet: StoredKey[] | undefined,
 ): Promise<void> {
   await db.pool.query(
-    `UPDATE identity SET key_set = coalesce($3::jsonb, key_set), read_at = clock_timestamp()
+    `UPDATE identity SET key_set = coalesce($3::jsonb, key_set), updated_at = clock_timestamp(),
+       read_at = CASE WHEN $3::jsonb IS NULL THEN read_at ELSE clock_timestamp() END
      WHERE app_id = $1 AND jwks_url = $2`,
     [appId, jwksUrl, keySet === undefined ? null : JSON.stringify(keySet)],
   )

@@ -7,9 +7,9 @@ export {
 } from './application-settings.ts'
 export {
   type Application,
+  checkApplicationSecret,
   createApplication,
   findApplication,
-  isApplicationSecret,
   listApplications,
   renameApplication,
   renewApplicationSecret,
