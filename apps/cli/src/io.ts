@@ -18,10 +18,13 @@ export type Io = {
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours of `paint` begin with one
-const CONTROL = /(?!\r?\n|\t|\u001b\[3[1239]m)\p{Cc}/gu
+const CONTROL = /\r\n|\u001b\[3[1239]m|\p{Cc}/gu
 
 /** Replaces control characters: those of a message could change the terminal. Line ends, tabs and the colours of `paint` stay. */
-export const printable = (text: string): string => text.replaceAll(CONTROL, '\uFFFD')
+export const printable = (text: string): string =>
+  text.replaceAll(CONTROL, (found) =>
+    found.length > 1 || found === '\n' || found === '\t' ? found : '\uFFFD',
+  )
 
 export function openIo(json: boolean): Io {
   const { stdout, stderr } = process
