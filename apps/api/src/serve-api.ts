@@ -11,7 +11,7 @@ import { type WiredApi, type WireOptions, wireApi } from './wire-api.ts'
 /** An idle connection occupies about 20 KB, and a caller may open any number. */
 const MAX_CONNECTIONS = 10_000
 
-/** Answers with an envelope also what Node itself would refuse with an empty body. */
+/** Returns an envelope also for what Node itself would refuse with an empty body. */
 export function createApiServer(app: RequestListener): Server {
   const answer: RequestListener = (request, response) => {
     if (request.headers.host !== undefined || request.httpVersion !== '1.1') return app(request, response)

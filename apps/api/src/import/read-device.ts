@@ -76,7 +76,7 @@ export function readImportLine(text: string, adapters: Adapters): DeviceChange {
 
 /**
  * JSON.parse keeps the last of two equal keys. Each key has a colon, so none occurs twice in a text whose colons are those of the keys that
- * were read and of the tokens (FCM's have one). Only other texts are scanned, which costs as much as parsing them.
+ * were read and of the tokens (some have one). Only other texts are scanned, which costs as much as parsing them.
  */
 function refuseDuplicates(text: string, device: Record<string, unknown>): void {
   if (!text.includes('\\') && colonsIn(text) === expectedColons(device)) return
