@@ -2,6 +2,7 @@ import { readyOrder } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
 import { batchDays, daysOf, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
 import { areBuilt } from '../store/late-indexes.ts'
+import { run } from '../store/statement.ts'
 import { anyOf, hasReadySql, lanes } from './due-batches.ts'
 import { certificatesWith, certificatesWithReady, type Found, foundIn, pacedTasksWith } from './feeder.ts'
 
@@ -117,6 +118,9 @@ const hasBatches = [
  * has them by certificate: paced ones were woken for a probe since, held ones are not sent. Returns how many it ended.
  */
 export async function endIdleBreakers(db: Database): Promise<number> {
+  // Usually there is none; the search would open the days of all batches.
+  const late = await run(db.pool, 'late-breaker', `SELECT 1 FROM breaker WHERE ${isLate} LIMIT 1`, [])
+  if (late.length === 0) return 0
   const rows = await searchWithin(
     db,
     await batchDays(db),
