@@ -1,6 +1,6 @@
 import type { Database } from './database.ts'
 import { type FoundDays, noteFoundDays, readFoundDays } from './found-days.ts'
-import { firstTaskIdAt, IDS_PER_DAY, IDS_PER_MS, readExtent } from './partitions.ts'
+import { firstTaskIdAt, IDS_PER_DAY, IDS_PER_MS, readExtent, readPresent } from './partitions.ts'
 import {
   beginWithout,
   type Connection,
@@ -348,8 +348,7 @@ const MAX_LOOKED_AT = 32
  * from that of an hour ago on: it is always included.
  */
 async function findOpenWork(db: Database): Promise<OpenWork> {
-  // The first day is searched below, if no look has asked all days.
-  const { now, before } = await readExtent(db.pool, 0)
+  const { now, before } = await readPresent(db.pool)
   const young = firstTaskIdAt(now - MARGIN_MS)
   const today = dayOfId(young)
   const { server, last } = await lastFound(db, today)

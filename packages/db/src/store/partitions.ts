@@ -65,23 +65,31 @@ export type Extent = {
   before: number
 }
 
-/** From the catalog alone: no partition is opened. With 400 days the search of the first takes fourteen milliseconds; a caller may know it. */
-export async function readExtent(runner: Runner, knownFirst?: number): Promise<Extent> {
+/** From the catalog alone: no partition is opened. With 400 days the search of the first takes fourteen milliseconds. */
+export function readExtent(runner: Runner): Promise<Extent> {
+  return readCatalog(runner, true)
+}
+
+/** The same without the search of the first. */
+export function readPresent(runner: Runner): Promise<Omit<Extent, 'first'>> {
+  return readCatalog(runner, false)
+}
+
+async function readCatalog(runner: Runner, withFirst: boolean): Promise<Extent> {
   const [row] = await run<[now: number, first: string | null, before: number]>(
     runner,
     'partition-extent',
     `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8,
        (SELECT min(right(c.relname, 8)) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-        WHERE NOT $2 AND i.inhparent = ANY (SELECT to_regclass(name) FROM unnest($1::text[]) AS t (name)) AND c.relname ~ '_[0-9]{8}$'),
+        WHERE $2 AND i.inhparent = ANY (SELECT to_regclass(name) FROM unnest($1::text[]) AS t (name)) AND c.relname ~ '_[0-9]{8}$'),
        coalesce((SELECT 'infinity'::float8 FROM pg_class WHERE oid = to_regclass('task') AND relkind = 'r'),
          (SELECT substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \\(''?(-?[0-9]+)''?\\)')::float8
           FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
           WHERE i.inhparent = to_regclass('task') AND c.oid = to_regclass('task_before')), 0)`,
-    [partitioned, knownFirst !== undefined],
+    [partitioned, withFirst],
   )
   const [now, first, before] = row!
-  const found = firstTaskIdAt(first === null ? dayOf(now) : dayOfStamp(first))
-  return { now, first: knownFirst ?? found, before }
+  return { now, first: firstTaskIdAt(first === null ? dayOf(now) : dayOfStamp(first)), before }
 }
 
 /** The day of a partition, from the end of its name. */
