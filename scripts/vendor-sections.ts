@@ -106,7 +106,11 @@ function fieldsTable(fields: Readonly<Record<string, MessageField>>, language: L
 function valuesOf(field: MessageField, words: Words): string {
   switch (field.type) {
     case 'choice':
-      return field.choices.map(code).join(words.comma)
+      // A number without a text is refused.
+      return field.choices
+        .filter((choice) => typeof choice === 'string' || Object.hasOwn(field.choiceTexts, choice))
+        .map(code)
+        .join(words.comma)
     case 'flag':
       return ['true', 'false'].map(code).join(words.comma)
     case 'number':

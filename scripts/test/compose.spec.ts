@@ -89,6 +89,13 @@ describe('docker-compose.yml', () => {
       expect(compose.services.api.environment[name]).toBe(`\${${name}:-}`)
   })
 
+  it('has an example of everything that .env may set', () => {
+    const example = read('deploy/env.example')
+    const names = [...read('docker-compose.yml').matchAll(/\$\{(\w+)/g)].map(([, name]) => name!)
+    expect(names.length).toBeGreaterThan(20)
+    expect(names.filter((name) => !new RegExp(`^#?${name}=`, 'm').test(example))).toEqual([])
+  })
+
   it('publishes only on this machine unless told otherwise', () => {
     const published = services.flatMap(([, { ports = [] }]) => ports as string[])
     expect(published.length).toBeGreaterThan(0)

@@ -54,7 +54,21 @@ const quotes: [page: string, sentence: string, folder: string, constant: RegExp,
   ['concepts', '`high` for up to # devices', 'packages/domain', /\bsmallAudience = (.+)/],
   ['concepts', 'separate queues, served # : 1', 'packages/db', /\* (\d+)\.0 AS turn FROM normal/],
   ['concepts', 'at least # tokens', 'packages/db', /gone}\) >= (\d+) AND/],
-  ['concepts', 'reported dead within # minutes', 'packages/db', /\bGUARD_WINDOW = `interval '(\d+) minutes/],
+  ['concepts', 'within # minutes and reported', 'packages/db', /\bGUARD_WINDOW = `interval '(\d+) minutes/],
+  ['operations', 'at least # tokens', 'packages/db', /gone}\) >= (\d+) AND/],
+  ['vendors/README', 'at least # tokens', 'packages/db', /gone}\) >= (\d+) AND/],
+  [
+    'api-reference',
+    'allows # calls per second for a user',
+    'apps/api',
+    /\bcaller: tokenBuckets\({ perSecond: (\d+)/,
+  ],
+  [
+    'api-reference',
+    'for a user and # for an address',
+    'apps/api',
+    /\baddress: tokenBuckets\({ perSecond: (\d+)/,
+  ],
 ]
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8')

@@ -17,17 +17,18 @@ export const codes = {
   40301: 'The role of the token may not do this.',
   40302: 'The header user_id or group_id is not allowed for this token.',
   40303: 'A console session was used without the header x-herald-console, or from another site.',
-  40401: 'The path or the resource (task, certificate, user, device, group) does not exist.',
+  40401: 'The path or the resource (task, certificate, user, device, group, webhook) does not exist.',
   40501: 'The path does not support this method; the header Allow lists those it supports.',
   40801: 'The body did not arrive in time.',
-  40901: 'The username, mobile number, email, device_guid, group or application name is already in use.',
+  40901:
+    'The username, mobile number, email, device_guid, or name of the group, application or webhook is already in use.',
   40902: 'The task has ended and can no longer be changed.',
   40903:
     'The task cannot be recalled: it is a recall itself, was not sent, or was sent through channels that cannot.',
   41301:
-    'The body is too large. The limit is 1 MiB for notify and explain, 4 MiB for callbacks and for lists of pushes or devices, 64 KiB otherwise.',
+    'The body is too large. The limit is 1 MiB for /push/notify, /push/explain, /push/task/recall, /push/audience/count and /admin/tag/member, 4 MiB for callbacks and for lists of pushes or devices, 64 KiB otherwise.',
   42901:
-    'The caller exceeded its rate limit, too many calls of its address were refused, or its application has too many large calls in progress; retry after the seconds in Retry-After.',
+    'The caller exceeded its rate limit, too many calls of its address were refused, or its application has too many large calls in progress; retry after the seconds in Retry-After. Each API process allows 100 calls per second for a user and 1,000 for an address without a token, and bursts of five times as many; admins have no such limit. Logins and registrations are limited by `HERALD_LOGINS_PER_SECOND` and `HERALD_REGISTRATIONS_PER_SECOND`.',
   42902:
     'Too many failed logins for this name, or failed logins or wrong operator keys from this address; retry after the seconds in Retry-After.',
   43101: 'The request headers are too large.',

@@ -25,6 +25,30 @@ describe('docs/api-reference.md', () => {
     expect(page).toContain('| `[].nativepush_received` * |')
   })
 
+  it('marks a field of alternatives only if all of them have it', () => {
+    for (const field of ['list[].task_id', 'list[].push_token', 'sums', 'device_id'])
+      expect(page).toContain(`| \`${field}\` | `)
+    const document = openApiDocument()
+    const media = { schema: {} as Record<string, unknown> }
+    document.paths['/push/task/export']!.get!.responses['200'] = {
+      content: { 'application/x-ndjson': media },
+    }
+    const object = (...names: string[]) => ({
+      type: 'object',
+      properties: Object.fromEntries(names.map((name) => [name, { type: 'boolean' }])),
+      required: names,
+    })
+    media.schema = { anyOf: [object('both', 'first'), object('both', 'second'), { type: 'null' }] }
+    const rows = ['`both` *', '`first`', '`second`'].map((name) => `| ${name} | boolean |  |`)
+    for (const row of rows) expect(referencePage(document)).toContain(row)
+  })
+
+  it('lists the values of a field that allows only some numbers', () => {
+    expect(page).toContain('| `message.ios.priority` | 10, 5, 1 |')
+    expect(page).toContain('| `message.huawei.harmony_push_type` | 0, 2, 6, 10 |')
+    expect(page).toContain('| `message.oppo.notify_level` | 1, 2, 16 |')
+  })
+
   it('escapes a bar inside a cell', () => {
     const document = openApiDocument()
     document.paths['/token/id']!.post!.parameters.push({

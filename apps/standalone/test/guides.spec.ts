@@ -148,6 +148,13 @@ describe('docs/migrating.md', () => {
       ]),
     )
     expect(text).toMatch(/Skipped, unsubscribed: 1 row\./)
+    const pinpoint = await find('customer-61')
+    expect(new Map(pinpoint.map(({ tags, bindings }) => [bindings[0]?.channel, tags]))).toEqual(
+      new Map([
+        ['apns', ['plan:gold']],
+        ['fcm', []],
+      ]),
+    )
     const jpush = await find('customer-51')
     expect(jpush.map(({ tags, bindings }) => [tags, bindings[0]?.channel])).toEqual([[['vip'], 'vivo']])
   }, 600_000)

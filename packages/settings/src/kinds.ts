@@ -10,6 +10,8 @@ export type Setting<T> = {
   name: string
   /** One line for the documentation. */
   about: string
+  /** The values that `parse` accepts, for the documentation. */
+  values: string
   parse: (text: string) => T
   fallback: T
   /** The default as the documentation shows it, when it is not a plain value. */
@@ -24,23 +26,26 @@ function setting<T, F extends T | undefined>(
   name: string,
   about: string,
   { fallback, ...rest }: Options<F>,
+  values: string,
   parse: (text: string) => T,
 ): Setting<T | F> {
-  return { name, about, parse, fallback, ...rest }
+  return { name, about, values, parse, fallback, ...rest }
 }
+
+const quoted = (values: readonly string[]) => values.map((value) => `\`${value}\``).join(', ')
 
 export const text = <F extends string | undefined>(
   name: string,
   about: string,
   { minLength = 1, ...options }: Options<F> & { minLength?: number },
 ) =>
-  setting(name, about, options, (value) => {
+  setting(name, about, options, minLength > 1 ? `${minLength} characters or more` : 'text', (value) => {
     if (value.length < minLength) throw new Error(`must have ${minLength} characters or more`)
     return value
   })
 
 export const integer = (name: string, about: string, fallback: number, range: [number, number]) =>
-  setting(name, about, { fallback }, wholeNumber(range))
+  setting(name, about, { fallback }, rangeText(range), wholeNumber(range))
 
 /** A number whose default differs between programs. */
 export const optionalInteger = (
@@ -49,7 +54,9 @@ export const optionalInteger = (
   fallbackText: string,
   range: [number, number],
 ): Setting<number | undefined> =>
-  setting(name, about, { fallback: undefined, fallbackText }, wholeNumber(range))
+  setting(name, about, { fallback: undefined, fallbackText }, rangeText(range), wholeNumber(range))
+
+const rangeText = ([min, max]: [number, number]) => `${min} to ${max}`
 
 const wholeNumber =
   ([min, max]: [number, number]) =>
@@ -62,13 +69,19 @@ const wholeNumber =
   }
 
 export const flag = (name: string, about: string, fallback: boolean) =>
-  setting(name, about, { fallback, fallbackText: fallback ? 'on' : 'off' }, (value) => {
-    if (value !== 'on' && value !== 'off') throw new Error('must be on or off')
-    return value === 'on'
-  })
+  setting(
+    name,
+    about,
+    { fallback, fallbackText: fallback ? '`on`' : '`off`' },
+    quoted(['on', 'off']),
+    (value) => {
+      if (value !== 'on' && value !== 'off') throw new Error('must be on or off')
+      return value === 'on'
+    },
+  )
 
 export const oneOf = <T extends string>(name: string, about: string, fallback: T, allowed: readonly T[]) =>
-  setting(name, about, { fallback }, (value) => {
+  setting(name, about, { fallback }, quoted(allowed), (value) => {
     const known = allowed.find((one) => one === value)
     if (!known) throw new Error(`must be one of ${allowed.join(', ')}`)
     return known
@@ -81,7 +94,7 @@ export const address = <F extends string | undefined>(
   schemes: readonly string[],
   options: Options<F>,
 ) =>
-  setting(name, about, options, (value) => {
+  setting(name, about, options, quoted(schemes.map((one) => `${one}://`)), (value) => {
     const scheme = /^([a-z-]+):\/\/[^\s/]/.exec(value)?.[1]
     if (!scheme || !schemes.includes(scheme)) {
       throw new Error(`must be a URL that begins with ${schemes.map((one) => `${one}://`).join(' or ')}`)
@@ -92,19 +105,24 @@ export const address = <F extends string | undefined>(
   })
 
 export const key32 = (name: string, about: string, options: Options<undefined>) =>
-  setting<Buffer, undefined>(name, about, options, (value) => {
+  setting<Buffer, undefined>(name, about, options, '32 bytes in hex or base64', (value) => {
     const bytes = readKey(value)
     if (!bytes) throw new Error('must be 32 bytes in hex or base64')
     return bytes
   })
 
 export const keys32 = (name: string, about: string, options: Omit<Options<undefined>, 'fallback'>) =>
-  setting<readonly Buffer[], readonly Buffer[]>(name, about, { ...options, fallback: [] }, (value) =>
-    value.split(',').map((one) => {
-      const bytes = readKey(one.trim())
-      if (!bytes) throw new Error('must be keys of 32 bytes in hex or base64, separated by commas')
-      return bytes
-    }),
+  setting<readonly Buffer[], readonly Buffer[]>(
+    name,
+    about,
+    { ...options, fallback: [] },
+    'keys of 32 bytes in hex or base64, separated by commas',
+    (value) =>
+      value.split(',').map((one) => {
+        const bytes = readKey(one.trim())
+        if (!bytes) throw new Error('must be keys of 32 bytes in hex or base64, separated by commas')
+        return bytes
+      }),
   )
 
 function readKey(value: string): Buffer | undefined {
@@ -115,7 +133,7 @@ function readKey(value: string): Buffer | undefined {
 
 /** A P-256 private key in PEM, as ES256 needs it; line ends may be written as `\n`. */
 export const es256Key = (name: string, about: string, options: Options<undefined>) =>
-  setting<string, undefined>(name, about, options, (value) => {
+  setting<string, undefined>(name, about, options, 'PEM; line ends may be written as `\\n`', (value) => {
     const pem = value.replaceAll('\\n', '\n')
     try {
       const { asymmetricKeyType, asymmetricKeyDetails } = createPrivateKey(pem)

@@ -9,18 +9,23 @@ Every program reads its settings from the environment once, when it starts. If a
 and exits with code 1. An unknown \`HERALD_\` name is a warning. A blank value counts as not set. Settings marked * are secrets: they
 are never printed, and \`_FILE\` added to the name sets the path of a file that contains the value.
 
-${table(Object.values(settingsTable))}
+${table(Object.values(settingsTable), { values: true })}
 
-Vendor URLs, to be changed for other regions, proxies and simulators:
+Vendor URLs (\`http://\` or \`https://\`), to be changed for other regions, proxies and simulators:
 
 ${table(Object.values(vendorUrlTable))}
 `
 }
 
-function table(settings: Setting<unknown>[]): string {
-  const rows = settings.map(
-    ({ name, about, secret, fallback, fallbackText }) =>
-      `| \`${name}\`${secret ? ' *' : ''} | ${fallbackText ?? `\`${fallback}\``} | ${about} |`,
+function table(settings: Setting<unknown>[], shown: { values?: true } = {}): string {
+  const line = (name: string, fallback: string, values: string, about: string) =>
+    `| ${[name, fallback, ...(shown.values ? [values] : []), about].join(' | ')} |`
+  const rows = settings.map(({ name, about, values, secret, fallback, fallbackText }) =>
+    line(`\`${name}\`${secret ? ' *' : ''}`, fallbackText ?? `\`${fallback}\``, values, about),
   )
-  return ['| name | default | meaning |', '|---|---|---|', ...rows].join('\n')
+  return [
+    line('name', 'default', 'values', 'meaning'),
+    shown.values ? '|---|---|---|---|' : '|---|---|---|',
+    ...rows,
+  ].join('\n')
 }

@@ -246,7 +246,7 @@ function shownChannel(found: Overview, channel: (typeof channels)[number]): Show
 }
 
 const seriesRecord = z.object({
-  from: timestamp.describe('Begin of the first period. The last one is the present one, which is not over.'),
+  from: timestamp.describe('Start of the first period. The last one is the present one, which is not over.'),
   step: count.describe('Length of a period in seconds.'),
   channels: z.array(
     z.object({

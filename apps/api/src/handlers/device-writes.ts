@@ -123,7 +123,7 @@ export const putDevices = route({
   bodyLimit: 4 * MIB,
   checksText: true,
   summary: `Create or change up to ${MAX_LIST} devices`,
-  description: `Each entry is a body of PUT /admin/device. ${rules} Entries are applied in order. An entry that is wrong gets a code and a message; the others are kept.`,
+  description: `Each entry is a body of PUT /admin/device. ${rules} Entries are applied in order. An entry that succeeded has \`push_token\` and \`created\`; one that failed has \`code\` and \`message\` and does not affect the others.`,
   example: { list: [examples.phone, examples.logout] },
   input: z.strictObject({ list: required(z.array(device).max(MAX_LIST)) }),
   answer: z.object({

@@ -14,7 +14,7 @@ export const erasePerson = route({
   groupRefused: true,
   summary: 'Erase a person',
   description:
-    'Takes exactly one of user_id, alias and device_guid. Removes its devices with bindings, retired tokens, tags, badges, inbox entries and receipts, its names from audiences, failures and the audit, and for user_id the user. Pushes in progress end as expired for these devices. A task that named nobody else loses its text, and is cancelled if it has not begun. Safe to repeat: a person that is not known answers 0 devices. What is left, in backups and logs, is in docs/operations.md.',
+    'Takes exactly one of user_id, alias and device_guid. Removes its devices with bindings, retired tokens, tags, badges, inbox entries and receipts, its names from audiences, failures and the audit, and for user_id the user. Pushes in progress end as expired for these devices. A task that named nobody else loses its text, and is cancelled if it has not begun. Safe to repeat: for an unknown person it returns 0. What is left, in backups and logs, is in docs/operations.md.',
   example: { alias: 'example-customer' },
   input: z
     .strictObject({

@@ -189,7 +189,7 @@ export const taskExport = route({
   lines: true,
   summary: 'Export the result of a task for every device',
   description:
-    'A stream of JSON objects, one per line (`application/x-ndjson`): one line per device and channel, all of one moment. The last line has `sums`; a stream without it was cut off and is incomplete. Failures before the first line are answered with the usual envelope. An application may read two exports at a time; a caller that reads nothing for two minutes is cut off, and every stream after 15 minutes.',
+    'A stream of JSON objects, one per line (`application/x-ndjson`): one line per device and channel, all of one moment. The last line has only `sums`, `counters`, `equal` and `lines`; a stream without it was cut off and is incomplete. Failures before the first line are answered with the usual envelope. An application may read two exports at a time; a caller that reads nothing for two minutes is cut off, and every stream after 15 minutes.',
   failures: [42901],
   example: { task_id: '$TASK_ID' },
   input: z.strictObject({ task_id: required(int64) }),

@@ -19,7 +19,7 @@ export const notifyBatch = route({
   verbatim: 'list[].message.ext',
   summary: `Send up to ${MAX_LIST} push notifications, each with its own audience and text`,
   description:
-    'Each entry is a body of POST /push/notify and becomes a task of its own. An entry that is wrong gets a code and a message; the others are accepted. Give each entry a `setting.request_id`: if the response is lost, or an entry gets code 50001 or 50301, send the list again, and nothing is pushed twice. Of several entries with the same request id the first one counts.',
+    'Each entry is a body of POST /push/notify and becomes a task of its own. An entry that succeeded has `task_id`; one that failed has `code` and `message` and does not affect the others. Give each entry a `setting.request_id`: if the response is lost, or an entry gets code 50001 or 50301, send the list again, and nothing is pushed twice. Of several entries with the same request id the first one counts.',
   // Only documents the entries: one that is wrong must not fail the others.
   input: z.strictObject({
     list: required(z.array(z.unknown().meta(schemaOf(notifyBody, 'input'))).max(MAX_LIST)),

@@ -90,7 +90,7 @@ export const explainPush = route({
     notes: z
       .array(z.string())
       .describe(
-        'About the selected vendor, in English: what it does not carry of the message, what it cuts or leaves out for want of room, what it refuses at present, and since when it does not answer.',
+        'About the selected vendor, in English: what it does not carry of the message, what it cuts or leaves out because there is no room, what it refuses at present, and since when it does not answer.',
       ),
   }),
   async handler(context, input, [ext] = []) {

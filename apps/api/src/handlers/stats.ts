@@ -46,7 +46,7 @@ export const pushStats = route({
   answer: z.object({
     list: z.array(
       z.object({
-        at: timestamp.describe('Begin of the period, Unix time in seconds.'),
+        at: timestamp.describe('Start of the period, Unix time in seconds.'),
         ...counts,
         unreachable,
       }),

@@ -33,7 +33,7 @@ export const putWebhook = route({
   method: 'put',
   path: '/admin/webhook',
   summary: 'Save a webhook: where events of the application are sent',
-  description: `Without \`webhook_id\` the webhook of this name is changed, or added; an application may have ${MAX_WEBHOOKS}. A new one gets the events from now on. A change wakes a webhook that rests. Events of devices are sent only for tasks with \`setting.events\` and for the tasks of a campaign that a webhook names.`,
+  description: `Without \`webhook_id\` the webhook of this name is changed, or added; an application may have ${MAX_WEBHOOKS}. A new one gets the events from now on. Saving a suspended webhook (state \`rested\`) resumes it. Events of devices are sent only for tasks with \`setting.events\` and for the tasks of a campaign that a webhook names.`,
   example: {
     name: 'example',
     url: 'https://hooks.example.com/herald',
@@ -52,7 +52,9 @@ export const putWebhook = route({
         .min(1)
         .max(eventNames.length),
     ),
-    campaign: optional(name(64)).describe('Only events of tasks with this `setting.campaign`.'),
+    campaign: optional(name(64)).describe(
+      'Only events of tasks with this `setting.campaign`; events that belong to no task are not sent.',
+    ),
     rotate_secret: optional(z.boolean()).describe('Replaces the secret of an existing webhook.'),
   }),
   answer: z.object({
@@ -111,7 +113,7 @@ export const webhookList = route({
       state: z
         .enum(states)
         .describe(
-          '`failing`: the last request failed and is repeated; `rested`: nothing is sent until the webhook is saved, tested with success or replayed.',
+          '`failing`: the last request failed and is repeated; `rested`: the webhook is suspended, and nothing is sent to it. Saving it, a successful test or a replay resumes it.',
         ),
       failing_since: nullableTimestamp,
       rest_reason: z.string().nullable(),
@@ -123,7 +125,11 @@ export const webhookList = route({
       last_status: z.int().nullable().describe('HTTP status of the last answer; null if there was none.'),
       last_error: z.string().nullable().describe('Why the last request failed.'),
       last_answer_at: nullableTimestamp,
-      sent: z.int().describe('Entries that were sent since the webhook was added, each as often as it was.'),
+      sent: z
+        .int()
+        .describe(
+          'Entries that were sent since the webhook was added; an entry that was sent twice counts twice.',
+        ),
       created_at: timestamp,
     }),
   ),
@@ -160,7 +166,7 @@ export const webhookTest = route({
   path: '/admin/webhook/test',
   summary: 'Send a test event to a webhook now',
   description:
-    'Sends one entry of the type `webhook.test`, signed like all others, and returns the answer. A success wakes a webhook that rests or waits to repeat a request.',
+    'Sends one entry of the type `webhook.test`, signed like all others, and returns the answer. A success resumes a webhook that is suspended (state `rested`) or waits to repeat a request.',
   example: { webhook_id: '$WEBHOOK_ID' },
   input: z.strictObject({ webhook_id: required(int64) }),
   answer: z.object({
@@ -197,7 +203,7 @@ export const webhookReplay = route({
   path: '/admin/webhook/replay',
   summary: 'Send the events since a time or an event once more to a webhook',
   description:
-    'Entries have the same ids as before, requests have others. Wakes a webhook that rests. A time in the future, or that of now, skips what waits. Events are kept as long as tasks.',
+    'Entries have the same ids as before, requests have others. Resumes a suspended webhook (state `rested`). A time in the future, or that of now, skips what waits. Events are kept as long as tasks.',
   example: { webhook_id: '$WEBHOOK_ID', from: 1_767_225_600 },
   input: z.strictObject({
     webhook_id: required(int64),
@@ -237,7 +243,7 @@ export const eventList = route({
   path: '/admin/event/list',
   summary: 'Read the stream of events',
   description:
-    'The events that webhooks get, for servers that cannot be called, in the same order and with the same ids. Without `after` from the oldest one that is kept. Call again with `after` = `next`; an empty list means that nothing has happened since.',
+    'The events that webhooks get, for servers that cannot be called, in the same order and with the same ids. Without `after` from the oldest one that is kept. Call again with `after` = `next`; an empty list means that nothing has happened since. Further fields of an entry depend on its type: see docs/events.md.',
   example: { limit: 100 },
   input: z.strictObject({
     after: optional(name(32)).describe('The id of the last entry that was read.'),
@@ -260,7 +266,7 @@ export const eventList = route({
           code: z.string().optional(),
           reason: z.string().optional(),
         })
-        .describe('Other fields depend on the type.'),
+        .describe('Further fields depend on the type: see docs/events.md.'),
     ),
     next: z.string().nullable().describe('`after` of the next call; null if nothing was ever read.'),
   }),

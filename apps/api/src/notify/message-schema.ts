@@ -41,7 +41,7 @@ function schemaOf(field: MessageField): z.ZodType {
     case 'object':
       return objectText
     case 'choice':
-      return oneOf(field.choices)
+      return oneOf(field)
     case 'number':
       return field.whole ? integer(field.min, field.max) : z.number().min(field.min).max(field.max)
     case 'list':
@@ -75,14 +75,17 @@ function bytes(max: number) {
   })
 }
 
-function oneOf(choices: readonly (string | number)[]): z.ZodType {
+/** A number without a text is refused later, with the reason, and is not documented. */
+function oneOf({ choices, choiceTexts }: Extract<MessageField, { type: 'choice' }>): z.ZodType {
   const numbers = choices.filter((choice) => typeof choice === 'number')
   if (numbers.length === 0) return z.enum(choices.map(String))
   const [min, max] = [Math.min(...numbers), Math.max(...numbers)]
   if (numbers.length > max - min) return integer(min, max)
-  return integer(min, max).refine((value) => numbers.includes(value), {
-    error: `must be ${numbers.slice(0, -1).join(', ')} or ${numbers.at(-1)}`,
-  })
+  return integer(min, max)
+    .refine((value) => numbers.includes(value), {
+      error: `must be ${numbers.slice(0, -1).join(', ')} or ${numbers.at(-1)}`,
+    })
+    .meta({ enum: numbers.filter((value) => Object.hasOwn(choiceTexts, value)) })
 }
 
 function objectOf<Name extends ObjectName>(object: Name): z.ZodType<ObjectFields<Name> | undefined> {
@@ -158,7 +161,7 @@ export const messageFields = z.strictObject({
     'Address to open on click: an https address, or a deep link with the scheme of the app; required if click_action is url, refused otherwise. Where the system opens no address, the app gets it in its data.',
   ),
   collapse_key: optional(bytes(64)).describe(
-    'A later push with the same key replaces this one on the screen, also if it is another task. At most 64 bytes. A collapse id in `ios` takes precedence on iOS.',
+    'A later push with the same key replaces this one on the screen, even from another task. At most 64 bytes. A collapse id in `ios` takes precedence on iOS.',
   ),
   foreground: optional(z.enum(['show', 'hide'])).describe(
     'Whether the system shows the notification while the app is in front (default show).',

@@ -22,7 +22,7 @@ export const chineseDescriptions: Readonly<Record<string, string>> = {
   'POST /push/notify':
     '任务提交后返回。重复的 `setting.request_id` 返回第一个任务的 ID 和 `repeated`，不会再次推送。',
   'POST /push/notify/batch':
-    '每一项都是 POST /push/notify 的请求体，各自成为一个任务。有误的项返回错误码和说明，其余照常受理。请为每一项设置 `setting.request_id`：如果响应丢失，或某项返回 50001 或 50301，可以重新提交整个列表，不会重复推送。多个项使用相同的 request_id 时，以第一项为准。',
+    '每一项都是 POST /push/notify 的请求体，各自成为一个任务。成功的项有 `task_id`；失败的项有 `code` 和 `message`，其余各项照常受理。请为每一项设置 `setting.request_id`：如果响应丢失，或某项返回 50001 或 50301，可以重新提交整个列表，不会重复推送。多个项使用相同的 request_id 时，以第一项为准。',
   'POST /push/task/detail': '按请求的顺序返回已知任务，不重复；未知的 ID 会被忽略。',
   'POST /push/task/list':
     '包括状态、进度、速率和预计剩余时间。使用 `title`、`actor`、`min_target` 或 `broadcasts` 时，即使 `next` 不为 null，一页的任务也可能少于 `limit`：每次调用最多比较 20,000 个任务。',
@@ -35,7 +35,7 @@ export const chineseDescriptions: Readonly<Record<string, string>> = {
   'POST /push/task/device':
     'push_token、device_guid、alias、user_id 必须恰好填写一个；别名或用户最多可有 100 台设备。通道按尝试的顺序列出。不在任务接收范围内的设备路径为空；任务开始之后才换成当前用户或别名的设备也是如此，除非直接查询该设备。',
   'GET /push/task/export':
-    'JSON 对象流，每行一个（`application/x-ndjson`）：每台设备、每个通道一行，数据取自同一时刻。最后一行有 `sums`；没有这一行说明数据流中断，内容不完整。第一行之前的错误以通常的格式返回。每个应用可同时读取两个导出；两分钟内没有读取的调用会被断开，任何数据流最长 15 分钟。',
+    'JSON 对象流，每行一个（`application/x-ndjson`）：每台设备、每个通道一行，数据取自同一时刻。最后一行只有 `sums`、`counters`、`equal` 和 `lines`；没有这一行说明数据流中断，内容不完整。第一行之前的错误以通常的格式返回。每个应用可同时读取两个导出；两分钟内没有读取的调用会被断开，任何数据流最长 15 分钟。',
   'POST /push/stats':
     '任务按开始时间计入所属时段，计数为调用时的值。汇总保留 400 天，比任务更久。时段从 `from` 开始，每段 24 小时或一小时：要按所在时区的日期统计，请从该时区的零点开始。按天最多 400 天，按小时最多 31 天。每个应用可同时进行两次这样的调用。',
   'POST /push/explain': '使用 notify 的请求体和一个推送令牌，受众可省略。不会发送任何内容。',
@@ -63,7 +63,7 @@ export const chineseDescriptions: Readonly<Record<string, string>> = {
   'PUT /admin/device':
     '未填写的字段保持不变；null 或空值会清除该字段。已绑定到其他设备的厂商令牌会转到这台设备。返回应用自身调用和自有通道所需的推送令牌。用户登录时将 `alias` 设为你的用户 ID，退出时设为 null。',
   'POST /admin/device/batch':
-    '每一项都是 PUT /admin/device 的请求体。未填写的字段保持不变；null 或空值会清除该字段。已绑定到其他设备的厂商令牌会转到这台设备。各项按顺序执行；有误的项返回错误码和说明，其余照常保存。',
+    '每一项都是 PUT /admin/device 的请求体。未填写的字段保持不变；null 或空值会清除该字段。已绑定到其他设备的厂商令牌会转到这台设备。各项按顺序执行。成功的项有 `push_token` 和 `created`；失败的项有 `code` 和 `message`，其余各项照常保存。',
   'POST /admin/device/import':
     '每行一个 JSON 对象，最多 64 KiB，字段同 PUT /admin/device：未填写的字段保持不变，null 或空值会清除，`add_tags` 和 `remove_tags` 增减单个标签。无效的行会跳过并计入 `failed`；`errors` 列出前 100 行。同一设备的各行按顺序执行。导入可以放心重复；但别名和厂商令牌会按文件设置，即使之后已经改变。',
   'POST /admin/device/list': '多个条件同时满足。按 device_id 升序排列。',
@@ -77,7 +77,7 @@ export const chineseDescriptions: Readonly<Record<string, string>> = {
   'POST /admin/device/token':
     '旧的推送令牌立即失效，使用它的连接在 3 秒内断开（4401）。应用下次用该 device_guid 登录时得到新令牌。',
   'POST /admin/erase':
-    'user_id、alias、device_guid 必须恰好填写一个。删除其设备及绑定、已失效令牌、标签、角标、收件箱和回执，从受众、失败记录和操作记录中清除其名称；使用 user_id 时还会删除该用户。这些设备上进行中的推送以过期结束。只涉及此人的任务会清除内容，尚未开始的会被终止。可以放心重复：未知的人返回 0 台设备。备份和日志中的残留见 docs/operations.md。',
+    'user_id、alias、device_guid 必须恰好填写一个。删除其设备及绑定、已失效令牌、标签、角标、收件箱和回执，从受众、失败记录和操作记录中清除其名称；使用 user_id 时还会删除该用户。这些设备上进行中的推送以过期结束。只涉及此人的任务会清除内容，尚未开始的会被终止。可以放心重复：对未知的人返回 0。备份和日志中的残留见 docs/operations.md。',
   'POST /admin/user': '管理员代表群组调用时，创建的用户属于该群组。',
   'POST /admin/user/password': '吊销该用户的令牌，并更换其设备的推送令牌；重新登录即可得到新的令牌。',
   'POST /admin/group/member/add': '不存在的用户和已是成员的用户会被忽略。',
@@ -99,14 +99,14 @@ export const chineseDescriptions: Readonly<Record<string, string>> = {
   'POST /admin/app/audit':
     '运维人员的登录、错误的运维密钥，以及对不存在的应用的登录。一页可能少于 `limit`，甚至为空：只有 `next: null` 表示结束。',
   'PUT /admin/webhook':
-    '没有 `webhook_id` 时，修改同名的 Webhook，没有则新增；每个应用最多 20 个。新的 Webhook 从此刻起接收事件。修改会唤醒已停止的 Webhook。只有设置了 `setting.events` 的任务，以及属于某个 Webhook 所填活动的任务，才会发送设备事件。',
+    '没有 `webhook_id` 时，修改同名的 Webhook，没有则新增；每个应用最多 20 个。新的 Webhook 从此刻起接收事件。保存后，已停止的 Webhook 恢复发送。只有设置了 `setting.events` 的任务，以及属于某个 Webhook 所填活动的任务，才会发送设备事件。',
   'POST /admin/webhook/test':
     '发送一条类型为 `webhook.test` 的事件，签名方式与其他事件相同，并返回应答。成功后，已停止或正在等待重试的 Webhook 会恢复。',
   'POST /admin/webhook/replay':
-    '事件的 ID 与之前相同，请求的 ID 不同。会唤醒已停止的 Webhook。填写将来或当前的时间可跳过积压的事件。事件的保留时间与任务相同。',
+    '事件的 ID 与之前相同，请求的 ID 不同。已停止的 Webhook 恢复发送。填写将来或当前的时间可跳过积压的事件。事件的保留时间与任务相同。',
   'POST /admin/webhook/remove': '尚未送达的事件不再发送；事件仍保留在事件流中。',
   'POST /admin/event/list':
-    '与 Webhook 收到的事件相同，供无法被调用的服务器使用，顺序和 ID 也相同。没有 `after` 时从保留的最早事件开始。之后以 `after` = `next` 继续调用；列表为空表示没有新事件。',
+    '与 Webhook 收到的事件相同，供无法被调用的服务器使用，顺序和 ID 也相同。没有 `after` 时从保留的最早事件开始。之后以 `after` = `next` 继续调用；列表为空表示没有新事件。条目的其他字段取决于类型，见 docs/events.md。',
 }
 
 /** Who may make a call, by its `access`; `group`: refused for an admin acting for a group. */

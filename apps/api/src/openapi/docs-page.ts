@@ -219,7 +219,8 @@ const words = {
     response: 'Response (data)',
     failures: 'Failures',
     none: 'None.',
-    marked: 'Fields marked * are required in requests and always present in responses.',
+    marked:
+      'Fields marked * are required in requests and always present in responses, where the object that contains them is present.',
     examples:
       'To run the examples below against the demo application, start it with `npm start` and run these lines in the same folder:',
   },
@@ -243,7 +244,7 @@ const words = {
     response: '响应（data）',
     failures: '可能的错误码',
     none: '无。',
-    marked: '带 * 的字段在请求中必填，在响应中总是存在。字段的说明为英文。',
+    marked: '带 * 的字段，只要所属的对象存在，在请求中必填，在响应中总是存在。字段的说明为英文。',
     examples: '要在演示应用上运行下面的示例，请用 `npm start` 启动，并在同一目录下执行：',
   },
 }

@@ -65,17 +65,22 @@ function fieldOf(name: string, schema: JsonSchema, required: boolean): Field {
   return { name, type: typeOf(schema), required, about: String(schema.description ?? '') }
 }
 
-/** Lists the fields of nested objects by dotted names, as failure messages do. */
-function fieldsOf(schema: JsonSchema, prefix = ''): Field[] {
+/**
+ * Lists the fields of nested objects by dotted names, as failure messages do. `alternatives` are the objects that may be in this place: a
+ * field is required only if all of them require it.
+ */
+function fieldsOf(schema: JsonSchema, prefix = '', alternatives: readonly JsonSchema[] = [schema]): Field[] {
   if (schema.type === 'array') return fieldsOf(schema.items as JsonSchema, `${prefix}[]`)
   const options = (schema.anyOf ?? schema.oneOf) as JsonSchema[] | undefined
-  if (options) return options.flatMap((option) => fieldsOf(option, prefix))
+  if (options) {
+    const objects = options.filter(({ properties }) => properties !== undefined)
+    return options.flatMap((option) => fieldsOf(option, prefix, objects))
+  }
   const properties = (schema.properties ?? {}) as Record<string, JsonSchema>
-  const required = (schema.required ?? []) as string[]
   return Object.entries(properties).flatMap(([name, property]) => {
     const path = prefix === '' ? name : `${prefix}.${name}`
-    const own = fieldOf(path, property, required.includes(name))
-    return [own, ...fieldsOf(property, path)]
+    const isRequired = alternatives.every(({ required = [] }) => (required as string[]).includes(name))
+    return [fieldOf(path, property, isRequired), ...fieldsOf(property, path)]
   })
 }
 

@@ -37,7 +37,7 @@ and \`/openapi.json\`.
 
 ${introduction.join('\n\n')}
 
-Fields marked * are required in requests and always present in responses.
+Fields marked * are required in requests and always present in responses, where the object that contains them is present.
 
 To run the examples against the demo application, start it with \`npm start\` and run these lines in the same folder:
 

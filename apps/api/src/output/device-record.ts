@@ -24,7 +24,7 @@ export const ownDeviceRecord = z.object({
   timezone: z.string().nullable(),
   app_version: z.string().nullable(),
   attributes: z.record(z.string(), z.union([z.string(), z.number(), int64Out, z.boolean()])).nullable(),
-  last_seen: nullableTimestamp.describe('When the app last called or connected, exact to an hour.'),
+  last_seen: nullableTimestamp.describe('When the app last called or connected, accurate to within an hour.'),
   tags: z.array(z.string()),
   badge: z.int(),
   online: z.boolean().describe('Connected to the native channel.'),
