@@ -348,6 +348,23 @@ describe('POST /admin/device/batch', () => {
     expect(await device('order-a')).toMatchObject({ bindings: [{ device_token: 'order-1' }] })
   })
 
+  it('takes two forms of a token for the same one, as an import does', async () => {
+    const lower = 'cafe'.repeat(16)
+    const bound = (device_guid: string, device_token: string) => ({
+      device_guid,
+      bindings: [{ provider: 1, device_token }],
+    })
+    const tokens = async () => {
+      const read = async (guid: string) =>
+        ((await device(guid)).bindings as { device_token: string }[]).map((one) => one.device_token)
+      return [await read('form-1'), await read('form-2')]
+    }
+    await batch([bound('form-1', lower.toUpperCase()), bound('form-2', lower)])
+    expect(await tokens()).toEqual([[], [lower]])
+    await importLines([bound('form-2', lower), bound('form-1', lower.toUpperCase())])
+    expect(await tokens()).toEqual([[lower], []])
+  })
+
   it('takes a thousand devices in one commit, and no more', async () => {
     const list = Array.from({ length: 1000 }, (_, i) => ({
       device_guid: `thousand-${i}`,

@@ -193,6 +193,61 @@ describe('binding a vendor token', () => {
     expect(await badge()).toBe(0)
   })
 
+  it('stores one form of a token, whichever of the vendor’s forms is typed', async () => {
+    const { push_token } = (await as(null, '/push/register', { device_guid: 'form-phone' })).data
+    const badge = async () => (await api.client.devices({ device_guid: 'form-phone' })).list[0]!.badge
+    const upper = 'AB0C'.repeat(16)
+    const lower = upper.toLowerCase()
+    await api.call('/admin/device', {
+      method: 'PUT',
+      body: { device_guid: 'form-import', bindings: [{ provider: 1, device_token: upper }] },
+    })
+    expect(await bindings('form-import')).toEqual([[1, lower]])
+    await bind(null, { push_token, provider: 1, device_token: lower })
+    expect(await bindings('form-import')).toEqual([])
+    await as(null, '/user/push/badge', { push_token, badge: 5 })
+    await bind(null, { push_token, provider: 1, device_token: upper })
+    expect(await bindings('form-phone')).toEqual([[1, lower]])
+    expect(await badge()).toBe(5)
+    const regid = `${'A'.repeat(43)}=`
+    await bind(null, { push_token: anna.pushToken, provider: 3, device_token: ` ${regid} ` })
+    expect(await bindings('anna-phone')).toContainEqual([3, regid])
+    const found = async (token: string) =>
+      (await api.client.devices({ token })).list.map(({ device_guid }) => device_guid)
+    expect(await found(upper)).toEqual(['form-phone'])
+    expect(await found(lower)).toEqual(['form-phone'])
+    expect(await found(` ${regid} `)).toEqual(['anna-phone'])
+    expect(await found(push_token)).toEqual(['form-phone'])
+    await as(null, '/user/token/unbind', { push_token: anna.pushToken, provider: 3 })
+  })
+
+  it('takes a token that an earlier release stored as typed for the same', async () => {
+    const { push_token } = (await as(null, '/push/register', { device_guid: 'old-form' })).data
+    const lower = 'abce'.repeat(16)
+    const shown = async () => (await api.client.devices({ device_guid: 'old-form' })).list[0]!
+    const storeAsTyped = () =>
+      api.context.db.pool.query('UPDATE binding SET token = $1 WHERE token = $2', [
+        lower.toUpperCase(),
+        lower,
+      ])
+    const body = { device_guid: 'old-form', bindings: [{ provider: 1, device_token: lower }] }
+    await bind(null, { push_token, provider: 1, device_token: lower })
+    await as(null, '/user/push/badge', { push_token, badge: 5 })
+    for (const write of [
+      () => bind(null, { push_token, provider: 1, device_token: lower }),
+      () => api.call('/admin/device', { method: 'PUT', body }),
+    ]) {
+      await storeAsTyped()
+      await write()
+      expect(await bindings('old-form')).toEqual([[1, lower]])
+      expect((await shown()).badge).toBe(5)
+    }
+    const { rows } = await api.context.db.pool.query('SELECT 1 FROM retired_token WHERE lower(token) = $1', [
+      lower,
+    ])
+    expect(rows).toEqual([])
+  })
+
   it('checks its fields, the token with the vendor’s own rule', async () => {
     const good = { push_token: anna.pushToken, provider: 1, device_token: 'ab'.repeat(32) }
     const cases: [object, number, string][] = [

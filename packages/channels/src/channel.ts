@@ -221,7 +221,12 @@ export interface ChannelAdapter<Settings = unknown, Payload = unknown> {
    * message: `accepted` means withdrawn. Only for vendors whose card says `recall: 'withdraw'`.
    */
   withdrawal?(task: Task, settings: Settings): Payload | Unsupported
-  /** Pure. Returns undefined for a well-formed vendor token, otherwise the problem. */
+  /**
+   * Pure. The one form of a token that is stored, where the vendor takes several: otherwise a device could have the same token twice.
+   * Default: the token as it is.
+   */
+  canonicalToken?(token: string): string
+  /** Pure. Returns undefined for a well-formed vendor token in its canonical form, otherwise the problem. */
   checkToken(token: string): string | undefined
   /** Pure. For vendors whose tokens show their region: a value of `extra.region`. */
   regionOf?(token: string): string | undefined

@@ -399,5 +399,12 @@ export function describeContract<Settings, Payload>(
       for (let i = 0; i < several; i++) expect(adapter.checkToken(harness.token(i))).toBeUndefined()
       expect(adapter.checkToken('')).toBeDefined()
     })
+
+    it('has its sample tokens in their canonical form', () => {
+      for (let i = 0; i < several; i++) {
+        const token = harness.token(i)
+        expect(adapter.canonicalToken?.(token) ?? token).toBe(token)
+      }
+    })
   })
 }

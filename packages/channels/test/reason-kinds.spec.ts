@@ -68,7 +68,7 @@ const allowed: Readonly<Record<string, readonly ReasonKind[]>> = {
   'bad-target': ['token_dead'],
   throttled: ['too_fast'],
   'slow-down': ['too_fast'],
-  quota: ['quota_used'],
+  quota: ['quota_used', 'too_fast'],
   'until midnight': ['quota_used'],
   'until opening': ['quota_used'],
   misconfigured: ['credentials_refused', 'wrong_app', 'permission_missing', 'app_barred'],

@@ -313,6 +313,18 @@ AgoTIRQ/IACSpmkgAs8uxDD/ee/1p8wgO/gGvwNNBPHaGsIg/udLbogvpw==
     expect(await ask(connect(simulator), first)).toEqual(accepted)
   })
 
+  it('refuses tokens of the future if that rule is switched on', async () => {
+    const now = Date.now()
+    const simulator = await start({ now: () => now })
+    expect(await ask(connect(simulator), bearer({ at: now + 120_000 }))).toEqual(accepted)
+    simulator.setFaults({ rules: ['future_tokens_refused'] })
+    expect(await ask(connect(simulator), bearer({ at: now + 120_000 }))).toEqual([
+      403,
+      'InvalidProviderToken',
+    ])
+    expect(await ask(connect(simulator), bearer({ at: now + 30_000 }))).toEqual(accepted)
+  })
+
   it('refuses valid tokens in a wave, and accepts them afterwards', async () => {
     const simulator = await start()
     const client = connect(simulator)

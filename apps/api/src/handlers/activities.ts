@@ -44,11 +44,16 @@ const vendors = vendorChannels.filter((channel) => cardOf(channel).activityToken
 
 const titles = vendors.map((channel) => cardOf(channel).title.en).join(' or ')
 
-function checkToken({ deps }: RouteContext, token: string): void {
+/** Returns the token in the form in which it is stored. */
+function readToken({ deps }: RouteContext, typed: string): string {
+  let token = typed
   for (const channel of vendors) {
-    const problem = deps.adapters[channel]?.checkToken(token)
+    const adapter = deps.adapters[channel]
+    token = adapter?.canonicalToken?.(token) ?? token
+    const problem = adapter?.checkToken(token)
     if (problem) throw new Failure(40002, `${tokenProblem('token', problem)}.`)
   }
+  return token
 }
 
 export const bindActivityToken = route({
@@ -64,9 +69,9 @@ export const bindActivityToken = route({
     .superRefine(checkName),
   answer: z.object({ bound: z.literal(true) }),
   async handler(context, input) {
-    checkToken(context, input.token)
+    const token = readToken(context, input.token)
     const { deviceId } = await deviceOfHolder(context, input.push_token)
-    const activity = { appId: context.appId, deviceId, ...nameOf(input), token: input.token.toLowerCase() }
+    const activity = { appId: context.appId, deviceId, ...nameOf(input), token }
     if (!(await bindActivity(context.deps.db, activity)))
       throw new Failure(40401, 'No device has this push_token.')
     return { bound: true as const }

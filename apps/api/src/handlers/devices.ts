@@ -150,7 +150,9 @@ export const bindToken = route({
   async handler(context, input) {
     const { deps, appId } = context
     const channel = channelOfProvider(input.provider)!
-    const problem = deps.adapters[channel]?.checkToken(input.device_token)
+    const adapter = deps.adapters[channel]
+    const token = adapter?.canonicalToken?.(input.device_token) ?? input.device_token
+    const problem = adapter?.checkToken(token)
     if (problem) throw new Failure(40002, `${tokenProblem('device_token', problem)}.`)
     const device = await deviceOfHolder(context, input.push_token)
     const named = checkRegion(channel, input.region)
@@ -159,10 +161,11 @@ export const bindToken = route({
       appId,
       deviceId: device.deviceId,
       channel,
-      token: input.device_token,
+      token,
+      canonicalToken: adapter?.canonicalToken,
       environment: environmentOf(environment),
       bundleId: input.bundle_id,
-      region: regionOfBinding(channel, deps.adapters[channel]?.regionOf?.(input.device_token), named),
+      region: regionOfBinding(channel, adapter?.regionOf?.(token), named),
       platform: input.platform,
     })
     return { provider: input.provider, channel: publicName(channel), environment }

@@ -298,11 +298,13 @@ function bindingOf(item: unknown, index: number, adapters: Adapters): BindingCha
   const place = isBlank(environment) ? 1 : environment
   if (place !== 0 && place !== 1) throw new BadDevice(`bindings[${index}].environment must be 0 or 1`)
   if (device_token === null) return { channel, token: null, environment: place }
-  const token = itemOf('bindings', index, '.device_token', device_token, limits.deviceToken)
+  const typed = itemOf('bindings', index, '.device_token', device_token, limits.deviceToken)
   // UTF-8 needs at most three bytes per unit.
-  if (token.length * 3 > limits.deviceToken && Buffer.byteLength(token) > limits.deviceToken)
+  if (typed.length * 3 > limits.deviceToken && Buffer.byteLength(typed) > limits.deviceToken)
     throw new BadDevice(`bindings[${index}].device_token must have at most ${limits.deviceToken} bytes`)
-  const problem = adapters[channel]?.checkToken(token)
+  const adapter = adapters[channel]
+  const token = adapter?.canonicalToken?.(typed) ?? typed
+  const problem = adapter?.checkToken(token)
   if (problem) throw new BadDevice(tokenProblem(`bindings[${index}].device_token`, problem))
   const bundleId = isBlank(bundle_id)
     ? undefined
@@ -313,8 +315,9 @@ function bindingOf(item: unknown, index: number, adapters: Adapters): BindingCha
   return {
     channel,
     token,
+    canonicalToken: adapter?.canonicalToken,
     environment: place,
     bundleId,
-    region: regionOfBinding(channel, adapters[channel]?.regionOf?.(token), named),
+    region: regionOfBinding(channel, adapter?.regionOf?.(token), named),
   }
 }

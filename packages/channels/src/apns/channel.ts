@@ -7,7 +7,7 @@ import { topicOf } from './card-push-types.ts'
 import { topicRefusals } from './classify.ts'
 import { type ApnsPayload, mapPayload, notes } from './payload.ts'
 import { type ApnsSettings, readSettings } from './settings.ts'
-import { checkToken } from './token.ts'
+import { canonicalToken, checkToken } from './token.ts'
 
 export const adapter: ChannelAdapter<ApnsSettings, ApnsPayload> = {
   ...fromCard(card),
@@ -15,6 +15,7 @@ export const adapter: ChannelAdapter<ApnsSettings, ApnsPayload> = {
   expiresAt: ({ auth }) => (auth.kind === 'certificate' ? auth.expiresAt : undefined),
   mapPayload,
   notes,
+  canonicalToken,
   checkToken,
   open(settings, deps) {
     const isReference = deps.client === 'reference'
@@ -30,7 +31,7 @@ export const adapter: ChannelAdapter<ApnsSettings, ApnsPayload> = {
     return holdRefusals(
       transport,
       {
-        quota: () => 'apns',
+        quota: () => 'all messages',
         refused: ({ reason }, payload, recipient) =>
           topicRefusals.has(reason.code) ? scopeOf(payload, recipient) : undefined,
         of: (payload, recipient) => [scopeOf(payload, recipient)],

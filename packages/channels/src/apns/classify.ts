@@ -5,8 +5,8 @@ import { withoutUndefined } from '../shared/payload-parts.ts'
 import { reason } from '../shared/reason.ts'
 import { refusalsToStop } from '../shared/refusals-in-a-row.ts'
 
-/** One reply of APNs. `body` may be empty or not JSON. */
-export type ApnsReply = { status: number; body: string; retryAfter?: number }
+/** One reply of APNs. `body` may be empty or not JSON; `now` is Unix ms. */
+export type ApnsReply = { status: number; body: string; retryAfter?: number; now: number }
 
 /** How the transport retries once before it reports the outcome; both need a new connection. */
 export type RetryWith = 'new-token' | 'new-connection'
@@ -25,7 +25,7 @@ export type ApnsResult = {
 }
 
 type Row = Omit<ApnsResult, 'outcome'> & {
-  kind: 'gone' | 'rejected' | 'throttled' | 'unavailable' | 'misconfigured'
+  kind: 'gone' | 'rejected' | 'throttled' | 'unavailable' | 'misconfigured' | 'quota'
   /** Seconds; a shorter wait in the reply does not count. */
   retryAfter?: number
   minWait?: number
@@ -100,9 +100,9 @@ export const reasons: Readonly<Record<string, Row>> = {
   Unregistered: gone,
   ExpiredToken: gone,
   PayloadTooLarge: rejected,
-  // Every further request with this token gets the same reply.
+  // Every further request with this token gets the same reply, so all messages of the credential wait.
   TooManyProviderTokenUpdates: {
-    kind: 'throttled',
+    kind: 'quota',
     retryAfter: 1200,
     concerns: 'credential',
     hint: 'the key was used with too many provider tokens',
@@ -124,7 +124,7 @@ const accepted: ApnsResult = { outcome: { kind: 'accepted' } }
 
 export function classify(reply: ApnsReply): ApnsResult {
   if (reply.status === 200) return accepted
-  const { status, retryAfter } = reply
+  const { status } = reply
   const { word, timestamp } = readBody(reply.body)
   const row = rowOf(status, word)
   const why = reason(
@@ -132,7 +132,7 @@ export function classify(reply: ApnsReply): ApnsResult {
     word ?? `http_${status}`,
     withHint(`${status} ${word ?? 'without a reason'}`, row),
   )
-  return resultOf(row, why, retryAfter, timestamp)
+  return resultOf(row, why, reply, timestamp)
 }
 
 /** Reads a GOAWAY about the credential: a certificate of the other environment gets no HTTP reply. */
@@ -140,7 +140,7 @@ export function classifyGoaway(data: string): ApnsResult | undefined {
   const { word } = readBody(data)
   const row = word && Object.hasOwn(reasons, word) ? reasons[word] : undefined
   if (row?.kind !== 'misconfigured') return undefined
-  return resultOf(row, reason('apns', word!, withHint(`GOAWAY ${word}`, row)))
+  return resultOf(row, reason('apns', word!, withHint(`GOAWAY ${word}`, row)), { now: 0 })
 }
 
 /** Returns the result of a request without a reply. */
@@ -169,18 +169,32 @@ function rowOf(status: number, word: string | undefined): Row {
   return { kind: 'unavailable', maxTries: unknownCodeTries }
 }
 
-function resultOf(row: Row, why: Reason, replied?: number, since?: number): ApnsResult {
+function resultOf(
+  row: Row,
+  why: Reason,
+  { retryAfter: replied, now }: Pick<ApnsReply, 'retryAfter' | 'now'>,
+  since?: number,
+): ApnsResult {
   const { kind, retryAfter: least, minWait, maxTries, hint: _, ...result } = row
   const retryAfter = least === undefined ? replied : Math.max(least, replied ?? 0)
-  return {
-    outcome: outcomeOf(kind, why, withoutUndefined({ retryAfter, minWait, maxTries }), since),
-    ...result,
-  }
+  const outcome: Outcome =
+    kind === 'quota'
+      ? { kind, reason: why, until: now + Math.min(retryAfter ?? 0, maxPauseS) * 1000 }
+      : outcomeOf(kind, why, withoutUndefined({ retryAfter, minWait, maxTries }), since)
+  return { outcome, ...result }
 }
+
+/** Of a whole credential, whatever the reply asks for: a provider token lasts an hour. */
+const maxPauseS = 3600
 
 type Waits = { retryAfter?: number; minWait?: number; maxTries?: number }
 
-function outcomeOf(kind: Row['kind'], reason: Reason, waits: Waits, since?: number): Outcome {
+function outcomeOf(
+  kind: Exclude<Row['kind'], 'quota'>,
+  reason: Reason,
+  waits: Waits,
+  since?: number,
+): Outcome {
   switch (kind) {
     case 'gone':
       return since === undefined ? { kind, reason } : { kind, reason, since }

@@ -64,6 +64,11 @@ export function mayReplace(token: ProviderToken, nowMs: number): boolean {
   return !isYoung(token, nowMs) || !token.early
 }
 
+/** Whether the host that issued it had a clock ahead of ours. Apple refuses such a token as invalid, on every connection. */
+export function isAhead(token: ProviderToken, nowMs: number): boolean {
+  return token.issuedAt > nowMs + minuteMs
+}
+
 export function isRenewalDue(token: ProviderToken, nowMs: number): boolean {
   return nowMs - token.issuedAt >= renewAfterMs
 }

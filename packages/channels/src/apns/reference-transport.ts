@@ -24,7 +24,7 @@ export function openReferenceTransport(settings: ApnsSettings, deps: TransportDe
     const notification = writeNotification(payload, topic, recipient)
     const send = async (): Promise<Outcome> => {
       const { sent, failed } = await provider.send(notification, recipient.token)
-      return sent.length > 0 ? { kind: 'accepted' } : readFailure(failed[0])
+      return sent.length > 0 ? { kind: 'accepted' } : readFailure(failed[0], deps.now())
     }
     const outcome = await send()
     // The library has signed a new token by now.
@@ -115,11 +115,11 @@ function writeNotification(payload: ApnsPayload, topic: string, recipient: Recip
   return notification
 }
 
-function readFailure(failure: ResponseFailure | undefined): Outcome {
+function readFailure(failure: ResponseFailure | undefined, now: number): Outcome {
   const status = Number(failure?.status)
   if (!Number.isInteger(status))
     return { kind: 'unavailable', reason: ownReasons.vendor_unreachable('apn: no reply') }
   // For two reasons the library returns its own errors without the body.
   const reason = /^\w+$/.test(failure?.error?.message ?? '') ? failure?.error?.message : undefined
-  return classify({ status, body: JSON.stringify(failure?.response ?? { reason }) }).outcome
+  return classify({ status, body: JSON.stringify(failure?.response ?? { reason }), now }).outcome
 }

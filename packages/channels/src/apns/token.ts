@@ -1,3 +1,8 @@
+/** Apple takes digits of either case. */
+export function canonicalToken(token: string): string {
+  return token.toLowerCase()
+}
+
 /** Hexadecimal; Apple documents no length, usual tokens have 64 digits. */
 export function checkToken(token: string): string | undefined {
   if (/^[0-9a-fA-F]{64,200}$/.test(token) && token.length % 2 === 0) return undefined

@@ -21,6 +21,7 @@ import {
 import { type ApnsPayload, bodyOf, slotOf } from './payload.ts'
 import {
   createProviderToken,
+  isAhead,
   isRenewalDue,
   isYoung,
   mayReplace,
@@ -137,12 +138,16 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
     const token = await providerToken(context.signal)
     const { retry, retryWith } = await round(group, token, context, known, false)
     if (retry.length === 0 || context.signal.aborted) return
-    if (retryWith === 'new-token' && token && !mayReplace(token, deps.now())) {
+    const now = deps.now()
+    if (retryWith === 'new-token' && token && !mayReplace(token, now)) {
       known.refusal = newTokenExpired
       for (const index of retry) context.report(index, newTokenExpired)
       return
     }
-    const fresh = await providerToken(context.signal, retryWith === 'new-token' ? token : undefined)
+    const isStale =
+      retryWith === 'new-token' ||
+      (retryWith === 'new-connection' && token && isAhead(token, now) && mayReplace(token, now))
+    const fresh = await providerToken(context.signal, isStale ? token : undefined)
     await round({ ...group, indexes: retry }, fresh, context, known, true)
   }
 
@@ -327,7 +332,7 @@ function expiredCertificate({ auth }: ApnsSettings, nowMs: number): Outcome | un
 }
 
 function readReply(reply: Reply, nowMs: number): ApnsReply {
-  if (reply.status === 200) return { status: 200, body: '' }
+  if (reply.status === 200) return { status: 200, body: '', now: nowMs }
   const retryAfter = retryAfterSeconds(reply.headers, nowMs)
-  return { status: reply.status, body: reply.body.toString(), retryAfter }
+  return { status: reply.status, body: reply.body.toString(), retryAfter, now: nowMs }
 }

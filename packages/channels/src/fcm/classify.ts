@@ -103,7 +103,17 @@ function outcomeOfArgument(error: FcmError, because: (detail?: string) => Reason
   if (error.apns?.status === 410 || error.apns?.reason === 'Unregistered')
     return { kind: 'gone', reason: because(`APNs ${error.apns.reason ?? error.apns.status}`) }
   if (/too (big|large)/i.test(error.message)) return { kind: 'rejected', reason: because('too large') }
-  return { kind: 'rejected', reason: because(error.fields[0]) }
+  return { kind: 'rejected', reason: because(error.fields.find(isPicture) ?? error.fields[0]) }
+}
+
+const isPicture = (field: string) =>
+  /^message\.(notification|android\.notification|apns\.fcm_options)\.image$/.test(field)
+
+/** Google refused the address of the picture; without it the message may be accepted. */
+export function refusesPicture(outcome: Outcome): boolean {
+  if (outcome.kind !== 'rejected') return false
+  const [, field] = outcome.reason.code.split('.INVALID_ARGUMENT.')
+  return field !== undefined && isPicture(field)
 }
 
 type FcmError = {

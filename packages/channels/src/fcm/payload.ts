@@ -1,5 +1,5 @@
 import { androidView, type Message } from '@herald/domain'
-import type { Task, Unsupported } from '../channel.ts'
+import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
 import { parseIntentUri } from '../shared/intent-uri.ts'
 import { attachmentPlace, httpsPicture, timeLeft } from '../shared/payload-parts.ts'
 import { replaceText } from '../shared/replace-key.ts'
@@ -9,12 +9,15 @@ import { appData } from './app-data.ts'
 import { type FcmApns, mapIos, unsupportedType } from './payload-ios.ts'
 import type { FcmSettings } from './settings.ts'
 
-/** The JSON of a send request before and after the token. */
+/** The JSON of a send request before and after the token. A message may be unsupported for devices of one platform only. */
 export type FcmPayload = {
   beforeToken: string
-  afterToken: string
+  /** What follows the token of an Android device. */
+  afterToken: string | Unsupported
   /** What follows the token of an iPhone. Made when it is needed, because most batches have none. */
   ios(): string | Unsupported
+  /** The message with the address of its picture in the data, in case Google refuses the picture. */
+  withoutPicture?(): FcmPayload | Unsupported
 }
 
 /** The fields that Herald uses of https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages */
@@ -47,9 +50,31 @@ const maxTtl = 28 * 86_400
 /** Google's limit is 4096 bytes of keys and values, but what it counts is not documented. */
 const maxBytes = 4000
 
-export const mapPayload = leavingOutExt(mapMessage)
+export function mapPayload(task: Task, settings: FcmSettings): FcmPayload | Unsupported {
+  const afterToken = mapAndroid(task, settings)
+  const ios = once(() => {
+    const written = mapIos(task, undefined)
+    return 'unsupported' in written ? written : tailOf({ ...written, fcm_options: optionsOf(task) })
+  })
+  if (isUnsupported(afterToken) && isUnsupported(ios())) return afterToken
+  return {
+    beforeToken: '{"message":{"token":',
+    afterToken,
+    ios,
+    ...(httpsPicture(task.message) && {
+      withoutPicture: once(() => mapPayload(withoutPicture(task), settings)),
+    }),
+  }
+}
 
-function mapMessage(task: Task, settings: FcmSettings): FcmPayload | Unsupported {
+/** A picture without a text shows the name of the application, and so does the message that is left of it. */
+function withoutPicture({ message, ...task }: Task): Task {
+  const { title, body, bigText } = message
+  const shown = title || body || bigText ? title : task.applicationName
+  return { ...task, message: { ...message, type: 'text', title: shown } }
+}
+
+const mapAndroid = leavingOutExt((task: Task, settings: FcmSettings): string | Unsupported => {
   // All of a command is data, of which nothing is cut.
   const isCommand = task.message.type === 'cmd'
   const texts = textsOf(task)
@@ -62,15 +87,8 @@ function mapMessage(task: Task, settings: FcmSettings): FcmPayload | Unsupported
       unsupported: `the message exceeds FCM's limit of ${maxBytes} bytes`,
       tooLarge: true,
     }
-  return {
-    beforeToken: '{"message":{"token":',
-    afterToken: tailOf(writeMessage(shown, settings, fitted)),
-    ios: once(() => {
-      const written = mapIos(task, undefined)
-      return 'unsupported' in written ? written : tailOf({ ...written, fcm_options: optionsOf(task) })
-    }),
-  }
-}
+  return tailOf(writeMessage(shown, settings, fitted))
+})
 
 function tailOf(message: FcmMessage | FcmIosMessage): string {
   return `,${JSON.stringify(message).slice(1)}}`
@@ -115,7 +133,7 @@ function withFittingPicture(task: Task, settings: FcmSettings, texts: Texts): Ta
 }
 
 /** The whole body for one recipient. */
-export function bodyOf(payload: Pick<FcmPayload, 'beforeToken' | 'afterToken'>, token: string): string {
+export function bodyOf(payload: { beforeToken: string; afterToken: string }, token: string): string {
   return payload.beforeToken + JSON.stringify(token) + payload.afterToken
 }
 

@@ -9,6 +9,7 @@ import { accessTokenKey, mintAccessToken } from './access-token.ts'
 import { classify, type FcmResult, outagePause } from './classify.ts'
 import { followDenials } from './denials.ts'
 import type { FcmPayload } from './payload.ts'
+import { resendingWithoutPicture } from './resend.ts'
 import { type FcmCall, type OpenFcmSender, openMulticastSender } from './sender.ts'
 import type { FcmSettings } from './settings.ts'
 
@@ -119,23 +120,24 @@ export function openTransport(
     return outcome.kind === 'accepted' ? { ok: true } : failedCheck('FCM', outcome)
   }
 
-  return {
+  return resendingWithoutPicture({
     async send(payload, recipients, context) {
       const watched = denials.watch(context)
+      const { beforeToken, afterToken } = payload
       // Most batches have no iPhones, and their indexes need no translation.
-      if (!recipients.some(({ ios }) => ios))
-        return sendBodies(bodiesOf(recipients, payload.beforeToken, payload.afterToken), watched)
+      if (typeof afterToken === 'string' && !recipients.some(({ ios }) => ios))
+        return sendBodies(bodiesOf(recipients, beforeToken, afterToken), watched)
       for (const isIos of [false, true]) {
         const indexes = [...recipients.keys()].filter((index) => (recipients[index]!.ios ?? false) === isIos)
         if (indexes.length === 0) continue
-        const after = isIos ? payload.ios() : payload.afterToken
+        const after = isIos ? payload.ios() : afterToken
         if (typeof after !== 'string') {
           const reason = ownReasons.unsupported_by_vendor('fcm', after.unsupported)
           for (const index of indexes) watched.report(index, { kind: 'unsupported', reason })
           continue
         }
         const some = indexes.map((index) => recipients[index]!)
-        await sendBodies(bodiesOf(some, payload.beforeToken, after), {
+        await sendBodies(bodiesOf(some, beforeToken, after), {
           signal: watched.signal,
           report: (at, outcome) => watched.report(indexes[at]!, outcome),
         })
@@ -167,7 +169,7 @@ export function openTransport(
     async close() {
       await Promise.all([sender.close(), http.close()])
     },
-  }
+  })
 }
 
 function bodiesOf(recipients: readonly Recipient[], before: string, after: string): Bodies {

@@ -88,7 +88,9 @@ function restOf(
   // A success code that sendResult or the status contradicts: nothing was accepted, so a retry notifies nobody twice.
   if (isSuccess && reply.status >= 300) return byHttp(reply, nowMs)
   const row = isSuccess ? undefined : byCode[code]
-  if (row) return failureOutcome(row[0], reason('honor', code, row[1]), reply, nowMs)
+  // Named as the HTTP status of the same number, after which the transport halves the request.
+  const word = code === 413 ? 'http_413' : code
+  if (row) return failureOutcome(row[0], reason('honor', word, row[1]), reply, nowMs)
   const text = isSuccess ? 'sendResult is false' : `unknown code ${vendorText(message)}`.trim()
   return { kind: 'unavailable', reason: reason('honor', code, text), maxTries: unknownCodeTries }
 }

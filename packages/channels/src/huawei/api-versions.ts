@@ -14,11 +14,14 @@ import type { HuaweiSettings, OAuthClient } from './settings.ts'
 
 /** One version of the send API: how to authenticate and how to send. */
 export type ApiVersion<Body> = SendApi<Body> & {
+  /** Those that only this version reaches, in words of operators. */
+  devices: string
   /** A body for the credentials check, which sends it to a token that does not exist. */
   probe: Body
 }
 
 export type SendApi<Body> = Login & {
+  devices?: string
   tokensPerRequest(body: Body): number
   post(accessToken: string, body: Body, tokens: readonly string[], signal: AbortSignal): Promise<HttpReply>
   /** The message counts towards the daily limit of test messages. */
@@ -49,6 +52,7 @@ export function openV2(
   const path = projectId ? `/v2/${projectId}/messages:send` : `/v1/${client!.clientId}/messages:send`
   return {
     ...(client ? oauthLogin(client, hosts, http, deps) : jwtLogin(account!, deps)),
+    devices: 'Android, HarmonyOS up to 4',
     tokensPerRequest: () => 1000,
     post: (accessToken, body, tokens, signal) =>
       http.call({
@@ -72,6 +76,7 @@ export function openV3(
 ): ApiVersion<V3Body> {
   return {
     ...jwtLogin(account, deps),
+    devices: 'HarmonyOS 5',
     tokensPerRequest: ({ request }) => (request.pushOptions.testMessage ? 10 : 1000),
     post: (token, { pushType, request }, tokens, signal) =>
       http.call({

@@ -14,7 +14,6 @@ import { fitTexts } from '../shared/texts.ts'
 import { leavingOutExt } from '../shared/too-large.ts'
 import {
   call,
-  categoryOf,
   foregroundShow,
   marketingCategory,
   maxBytes,
@@ -137,8 +136,7 @@ function mapAlert(
       request: {
         payload: {
           notification: {
-            // Required in v3; without an approved category Huawei treats every message as marketing.
-            category: spoken?.category ?? categoryOf(task, settings) ?? marketingCategory,
+            category: spoken?.category ?? alertCategory(task, settings),
             ...texts,
             image,
             sound: soundName(sound),
@@ -157,6 +155,15 @@ function mapAlert(
   if (sizeOfV3(whole) <= maxBytes) return whole
   const texts = fitTexts(shown, ['body', 'title'], (tried) => sizeOfV3(write(tried, {})), maxBytes)
   return texts ? write(texts, {}) : tooLarge
+}
+
+/**
+ * Required in v3; without an approved category Huawei treats every message as marketing. v3 refuses that of voice broadcasts in an alert,
+ * which then has the category of its class.
+ */
+function alertCategory({ message, messageClass }: Task, { classes }: HuaweiSettings): string {
+  const named = [message.huawei.category, classes[messageClass].category]
+  return named.find((category) => category !== undefined && category !== voiceCategory) ?? marketingCategory
 }
 
 type Texts = Readonly<Record<'title' | 'body', string>>

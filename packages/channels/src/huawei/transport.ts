@@ -42,13 +42,14 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
     async check(signal) {
       const asked = [askVersion(v2, signal), ...(v3 ? [askVersion(v3, signal)] : [])]
       const outcomes = await Promise.all(asked)
+      const devices = [v2.devices, v3?.devices]
       const failed = outcomes.filter((outcome) => !showsValidCredentials(outcome))
       if (failed.length === 0) return { ok: true }
       if (failed.length < outcomes.length)
         return {
           ok: true,
           warnings: outcomes.flatMap((outcome, at) =>
-            showsValidCredentials(outcome) ? [] : [failedCheck(versionTitles[at]!, outcome).problem],
+            showsValidCredentials(outcome) ? [] : [failedCheck(`Huawei (${devices[at]})`, outcome).problem],
           ),
         }
       // A version that does not answer may accept its credentials.
@@ -73,11 +74,6 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
       for (const index of group) report(index, { kind: 'unsupported', reason })
       return
     }
-    const held = api.isTest(body) ? deps.holds.find(holdScopes.test) : undefined
-    if (held) {
-      for (const index of group) report(index, held)
-      return
-    }
     // A token listed twice would be notified twice.
     const byToken = Map.groupBy(group, (index) => recipients[index]!.token)
     const reportToken = (token: string, outcome: Outcome) => {
@@ -85,8 +81,18 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
     }
     const tokens = [...byToken.keys()]
     const max = api.tokensPerRequest(body)
-    for (let from = 0; from < tokens.length; from += max)
-      await sendPart(api, withoutHeld(api, body), tokens.slice(from, from + max), reportToken, signal)
+    for (let from = 0; from < tokens.length; from += max) {
+      const part = tokens.slice(from, from + max)
+      const held = heldOf(api, body)
+      if (held) for (const token of part) reportToken(token, held)
+      else await sendPart(api, withoutHeld(api, body), part, reportToken, signal)
+    }
+  }
+
+  /** The refusal that messages like this one get without a call. */
+  function heldOf<Body>(api: SendApi<Body>, body: Body): Outcome | undefined {
+    const ofVersion = api.devices === undefined ? undefined : deps.holds.find(versionScope(api.devices))
+    return ofVersion ?? (api.isTest(body) ? deps.holds.find(holdScopes.test) : undefined)
   }
 
   /**
@@ -126,7 +132,27 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
     deps.holds.add(holdScopes[part], outcome, until)
   }
 
+  /**
+   * A refusal of the credentials by one version, while the other accepts its own, concerns the devices of that version only: it must not
+   * close the certificate for the others, and is not repeated with every message.
+   */
   async function post<Body>(
+    api: SendApi<Body>,
+    body: Body,
+    tokens: readonly string[],
+    signal: AbortSignal,
+  ): Promise<SendResult> {
+    const result = await callOnce(api, body, tokens, signal)
+    const outcome = result.outcomeOf(tokens[0]!)
+    if (outcome.kind !== 'misconfigured' || api.devices === undefined || !v3) return result
+    const other = await (api.devices === v2.devices ? askVersion(v3, signal) : askVersion(v2, signal))
+    if (!showsValidCredentials(other)) return result
+    const rejected: Outcome = { kind: 'rejected', reason: outcome.reason }
+    deps.holds.add(versionScope(api.devices), rejected, deps.now() + holdMs)
+    return { outcomeOf: () => rejected, tokenRefused: false }
+  }
+
+  async function callOnce<Body>(
     api: SendApi<Body>,
     body: Body,
     tokens: readonly string[],
@@ -168,11 +194,10 @@ const holdScopes = {
   test: 'test messages',
 } as const
 
+const versionScope = (devices: string) => `messages to ${devices}`
+
 /** A permission or receipt address that the operator has corrected is noticed after this time. */
 const holdMs = 600_000
-
-/** In the order in which the check asks them. */
-const versionTitles = ['Huawei (Android, HarmonyOS up to 4)', 'Huawei (HarmonyOS 5)']
 
 /** A token that no device has, so that the check delivers nothing. */
 const noDevice = 'ILLEGAL-no-device'

@@ -123,6 +123,9 @@ function outcomeOf(table: Table, code: string, message: string, nowMs: number): 
   if (meaning === 'until midnight') return { kind: 'quota', reason: why, until: nextShanghaiMidnight(nowMs) }
   if (meaning === 'unavailable or bad parameter')
     return { kind: 'unavailable', reason: why, maxTries: unknownCodeTries }
+  // Meizu has answered: a failure for one target must not count as its silence.
+  if (table === targetCodes && meaning === 'unavailable')
+    return { kind: meaning, reason: why, minWait: 60, maxTries: unknownCodeTries }
   return { kind: meaning, reason: why }
 }
 

@@ -1,6 +1,6 @@
 import { androidView, type MessageClass, parseVerbatim, titleAndBody } from '@herald/domain'
 import { type ClassifiedTask, isUnsupported, type Task, type Unsupported } from '../channel.ts'
-import { asStrings, clampBadge, timeLeft, withoutUndefined } from '../shared/payload-parts.ts'
+import { asStrings, timeLeft, withoutUndefined } from '../shared/payload-parts.ts'
 import { replaceNumber } from '../shared/replace-key.ts'
 import { cutCodePoints, cutText } from '../shared/texts.ts'
 import { leavingOutExt } from '../shared/too-large.ts'
@@ -146,9 +146,10 @@ function classFields(task: Task, settings: OppoSettings): Partial<OppoNotificati
   const own = task.message.oppo
   const forClass = settings.classes[task.messageClass]
   const category = categoryOf(task, settings)
-  // A level belongs to a category, so the certificate's level does not apply to the message's own category.
-  const level = own.notifyLevel ?? (own.category === undefined ? forClass.notifyLevel : undefined)
-  const templateId = own.privateMsgTemplateId ?? forClass.privateMsgTemplateId
+  // Level and template belong to a category, so those of the certificate do not apply to the message's own category.
+  const ofCategory = own.category === undefined ? forClass : {}
+  const level = own.notifyLevel ?? ofCategory.notifyLevel
+  const templateId = own.privateMsgTemplateId ?? ofCategory.privateMsgTemplateId
   return withoutUndefined({
     channel_id: own.channelId ?? forClass.channelId ?? settings.channelId,
     category,
@@ -179,11 +180,10 @@ function badgeOf(
   { message }: Task,
   settings: OppoSettings,
 ): Pick<OppoNotification, 'badge_operation_type' | 'badge_message_count'> {
-  const badge = settings.badge || message.badgeNamed ? clampBadge(message.badge) : undefined
-  if (!badge) return {}
-  return badge.kind === 'set'
-    ? { badge_operation_type: 0, badge_message_count: badge.count }
-    : { badge_operation_type: 1 }
+  const { kind, count } = message.badge
+  if (!settings.badge && !message.badgeNamed) return {}
+  if (kind === 'set') return { badge_operation_type: 0, badge_message_count: count }
+  return count > 0 ? { badge_operation_type: 1 } : {}
 }
 
 function receipts({ callbackUrl, taskId }: Task): Partial<OppoNotification> {

@@ -36,15 +36,13 @@ export function namesClass({ vivo }: Pick<Message, 'vivo'>): boolean {
 }
 
 /**
- * The class that vivo counts the message under; the task's own class if both have the same classification. Test messages are
- * allowed at any hour, like system messages.
+ * The class that vivo counts the message under, whatever the class of the task: operational messages are the marketing class. Test messages
+ * are allowed at any hour, like system messages. For a category that is not in our list, the classification of the task's class counts.
  */
 export function countedClass(task: ClassifiedTask, settings: VivoSettings): MessageClass {
-  const counted = task.message.vivo.pushMode === 1 ? 1 : countedAs(classFields(task, settings))
-  if (counted === undefined) return task.messageClass
-  const usual = counted === 1 ? 'service' : 'marketing'
-  const classes = [task.messageClass, usual, 'service', 'marketing'] as const
-  return classes.find((name) => classificationOf(settings, name) === counted) ?? usual
+  if (task.message.vivo.pushMode === 1) return 'service'
+  const counted = countedAs(classFields(task, settings)) ?? classificationOf(settings, task.messageClass)
+  return counted === 1 ? 'service' : 'marketing'
 }
 
 /** Undefined for a category that is not in our list. */

@@ -41,9 +41,12 @@ export function classificationOf(settings: VivoSettings, messageClass: MessageCl
   return settings.classes[messageClass].classification ?? (messageClass === 'service' ? 1 : 0)
 }
 
-/** Operational messages are allowed from 07:00 to 23:00 in China (https://dev.vivo.com.cn/documentCenter/doc/362). */
+/**
+ * `messageClass` is the class that vivo counts the message under. Operational messages are allowed from 07:00 to 23:00 in China
+ * (https://dev.vivo.com.cn/documentCenter/doc/362).
+ */
 export function limits(settings: VivoSettings, messageClass: MessageClass): Limits {
-  const operational = classificationOf(settings, messageClass) === 0
+  const operational = messageClass === 'marketing'
   return {
     ...limitsOf(card, settings.limits, operational),
     hours: operational ? { from: 7, to: 23 } : undefined,

@@ -6,7 +6,7 @@ export const noteTexts = {
   'Xiaomi shows body: big_text is sent only if extra.big_text of the certificate is true.':
     '小米只显示正文（body）：通道配置中开启 extra.big_text 后才会发送长文本。',
   'On Android 8 and later the notification channel decides on the sound.':
-    'Android 8 及以上由通知渠道决定提示音。',
+    '安卓 8 及以上由通知渠道决定提示音。',
   'No channel is set for {1} messages (extra.channel_id or extra.classes.{2}.channel_id): without one Xiaomi delivers one silent message per device and day.':
     '未设置通知渠道（extra.channel_id 或 extra.classes.{2}.channel_id）：没有渠道时，小米每天只给每台设备投递一条静默消息。',
   'extra.classes.service.template_id is not set: Xiaomi requires a template for private channels of new applications, and of all applications from 2027 on.':

@@ -105,7 +105,7 @@ export const card = {
     big_text: { is: 'certificate', remark: { en: '`extra.big_text`', zh: '`extra.big_text`' } },
     attachment_url: 'app',
     badge: 'no',
-    sound: { is: 'yes', remark: { en: 'before Android 8', zh: '仅限 Android 8 之前的版本' } },
+    sound: { is: 'yes', remark: { en: 'before Android 8', zh: '仅限安卓 8 之前的版本' } },
     channel_id: 'yes',
     intent: 'yes',
     url: 'yes',

@@ -15,7 +15,7 @@ import {
 } from './payload.ts'
 import { readCallback } from './receipt.ts'
 import { readSettings, type XiaomiSettings } from './settings.ts'
-import { checkToken } from './token.ts'
+import { canonicalToken, checkToken } from './token.ts'
 
 export const adapter: ChannelAdapter<XiaomiSettings, XiaomiPayload> = {
   ...fromCard(card),
@@ -23,6 +23,7 @@ export const adapter: ChannelAdapter<XiaomiSettings, XiaomiPayload> = {
   classOf: countedClass,
   mapPayload,
   withdrawal,
+  canonicalToken,
   checkToken,
   warnings,
   notes,

@@ -12,6 +12,7 @@ export type SendResult =
 
 type Meaning =
   | 'targets'
+  | 'device-off'
   | 'busy'
   | 'slow-down'
   | 'quota'
@@ -27,7 +28,7 @@ type Meaning =
 export const meanings: readonly [Meaning, string, readonly number[]][] = [
   ['targets', 'no valid target', [20301]],
   ['targets', 'device unknown', [10029]],
-  ['busy', 'device not found', [65003]],
+  ['device-off', 'device not found', [65003]],
   ['busy', 'vendor busy', [-1, 1, 10001, 10002, 10003, 10009, 20607, 22102, 26003, 65029]],
   ['busy', 'job timed out', [10010]],
   ['busy', 'RPC error', [10011]],
@@ -94,6 +95,9 @@ export function classifySend(reply: HttpReply, nowMs: number): SendResult {
             },
           }
         : { whole: { kind: 'gone', reason: why }, cause: 'targets' }
+    case 'device-off':
+      // It is about the device, so it neither stops other calls nor counts as silence of the vendor.
+      return { whole: { kind: 'unavailable', reason: why, minWait: 60, maxTries: unknownCodeTries } }
     case 'busy':
       return { whole: { kind: 'unavailable', reason: why } }
     case 'slow-down':

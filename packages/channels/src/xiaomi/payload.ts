@@ -168,8 +168,10 @@ function channelOf(
 ): Record<string, string> {
   const own = message.xiaomi
   const forClass = settings.classes[messageClass]
-  const channelId = own.channelId ?? forClass.channelId ?? settings.channelId
-  const templateId = own.templateId ?? forClass.templateId
+  const usual = forClass.channelId ?? settings.channelId
+  const channelId = own.channelId ?? usual
+  // A template belongs to a channel, so the certificate's template does not apply to another channel of the message.
+  const templateId = own.templateId ?? (channelId === usual ? forClass.templateId : undefined)
   return {
     ...(channelId ? { 'extra.channel_id': channelId } : {}),
     ...(templateId ? { 'extra.template_id': templateId } : {}),

@@ -2,7 +2,9 @@ import { ownReasons } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { classify, classifyFailure, classifyGoaway, topicRefusals } from '../../src/apns/classify.ts'
 
+const now = 1_760_000_000_000
 const answer = (status: number, reason?: string, more: object = {}) => ({
+  now,
   status,
   body: reason === undefined ? '' : JSON.stringify({ reason, ...more }),
 })
@@ -38,7 +40,7 @@ const documented: [status: number, reason: string, kind: string, waits: object][
     [410, 'Unregistered', 'gone'],
     [410, 'ExpiredToken', 'gone'],
     [413, 'PayloadTooLarge', 'rejected'],
-    [429, 'TooManyProviderTokenUpdates', 'throttled', { retryAfter: 1200 }],
+    [429, 'TooManyProviderTokenUpdates', 'quota', { until: now + 1_200_000 }],
     [429, 'TooManyRequests', 'throttled', { minWait: 60 }],
     [500, 'InternalServerError', 'unavailable'],
     [503, 'ServiceUnavailable', 'unavailable'],
@@ -60,7 +62,7 @@ const hint = (reason: string) => (hints[reason] ? `: ${hints[reason]}` : '')
 
 describe('a reply of APNs', () => {
   it('of 200 is accepted', () => {
-    expect(classify({ status: 200, body: '' })).toEqual({ outcome: { kind: 'accepted' } })
+    expect(classify({ now, status: 200, body: '' })).toEqual({ outcome: { kind: 'accepted' } })
   })
 
   it.each(documented)('%i %s is %s %j', (status, reason, kind, waits) => {
@@ -103,7 +105,7 @@ describe('a reply of APNs', () => {
     [502, { kind: 'unavailable' }],
   ])('without a reason may be that of a gateway and closes nothing: %i is %j', (status, expected) => {
     for (const body of ['', '<html>Forbidden</html>', 'null', '[]', '{"reason":5}'])
-      expect(classify({ status, body }).outcome).toEqual({
+      expect(classify({ now, status, body }).outcome).toEqual({
         reason: { code: `apns.http_${status}`, text: `${status} without a reason` },
         ...expected,
       })
@@ -111,7 +113,7 @@ describe('a reply of APNs', () => {
 
   it('never repeats text that is not a reason of APNs', () => {
     const body = JSON.stringify({ reason: 'token 00fc13adff785122 is bad' })
-    expect(classify({ status: 400, body }).outcome).toMatchObject({
+    expect(classify({ now, status: 400, body }).outcome).toMatchObject({
       reason: { code: 'apns.http_400', text: '400 without a reason' },
     })
   })
@@ -129,7 +131,7 @@ describe('a reply of APNs', () => {
     'does not report the time %s, which no date has',
     (timestamp) => {
       const body = `{"reason":"Unregistered","timestamp":${timestamp}}`
-      expect(classify({ status: 410, body }).outcome).toEqual({
+      expect(classify({ now, status: 410, body }).outcome).toEqual({
         kind: 'gone',
         reason: { code: 'apns.Unregistered', text: '410 Unregistered' },
       })
@@ -141,8 +143,10 @@ describe('a reply of APNs', () => {
       classify({ ...answer(status, reason), retryAfter }).outcome
     expect(waitOf(503, 'ServiceUnavailable', 7)).toMatchObject({ retryAfter: 7 })
     expect(waitOf(429, 'TooManyRequests', 7)).toMatchObject({ retryAfter: 7, minWait: 60 })
-    expect(waitOf(429, 'TooManyProviderTokenUpdates', 7)).toMatchObject({ retryAfter: 1200 })
-    expect(waitOf(429, 'TooManyProviderTokenUpdates', 3000)).toMatchObject({ retryAfter: 3000 })
+    expect(waitOf(429, 'TooManyProviderTokenUpdates', 7)).toMatchObject({ until: now + 1_200_000 })
+    expect(waitOf(429, 'TooManyProviderTokenUpdates', 3000)).toMatchObject({ until: now + 3_000_000 })
+    // It would stop everything that is sent with the credential.
+    expect(waitOf(429, 'TooManyProviderTokenUpdates', 999_999)).toMatchObject({ until: now + 3_600_000 })
   })
 
   it.each([
@@ -162,7 +166,7 @@ describe('a reply of APNs', () => {
 
   it('429 TooManyProviderTokenUpdates concerns the credential and is not retried', () => {
     expect(classify(answer(429, 'TooManyProviderTokenUpdates'))).toEqual({
-      outcome: expect.objectContaining({ kind: 'throttled' }),
+      outcome: expect.objectContaining({ kind: 'quota' }),
       concerns: 'credential',
     })
   })

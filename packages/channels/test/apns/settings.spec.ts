@@ -195,6 +195,10 @@ describe('APNs settings say what is wrong', () => {
 })
 
 describe('an APNs token', () => {
+  it('is stored in lower case', () => {
+    expect(apns.canonicalToken?.('A0'.repeat(32))).toBe('a0'.repeat(32))
+  })
+
   it.each(['a'.repeat(64), 'A0'.repeat(32), 'f'.repeat(160)])('of hex digits is valid', (token) => {
     expect(apns.checkToken(token)).toBeUndefined()
   })

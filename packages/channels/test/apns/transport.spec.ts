@@ -307,6 +307,24 @@ describe('the APNs transport', () => {
     expect(deps.mints()).toBe(2)
   })
 
+  it('replaces a token that a host whose clock is ahead has made, once', async () => {
+    const now = Date.now()
+    const simulator = await startSimulator({ now: () => now })
+    simulator.setFaults({ rules: ['future_tokens_refused'] })
+    let ahead = minutes(90)
+    const deps = depsFor(simulator, { now: () => now + ahead })
+    expect(kinds(await send(openFor(deps), recipientsOf(2)))).toEqual(['misconfigured'])
+    expect(deps.mints()).toBe(1)
+    // Another host, whose clock is right, gets the same token from the shared session.
+    ahead = 0
+    expect(kinds(await send(openFor(deps), recipientsOf(2)))).toEqual(['accepted'])
+    expect(deps.mints()).toBe(2)
+    simulator.setFaults({ refuseAuth: true })
+    ahead = -minutes(5)
+    expect(kinds(await send(openFor(deps), recipientsOf(2)))).toEqual(['misconfigured'])
+    expect(deps.mints()).toBe(2)
+  })
+
   it('does not try refused credentials for every device', async () => {
     stopClock()
     const simulator = await startSimulator()
@@ -384,28 +402,36 @@ describe('the APNs transport', () => {
     expect(kinds(await send(transport, recipientsOf(1)))).toEqual(['accepted'])
   })
 
-  it('sends one request when Apple wants no more new tokens', async () => {
+  it('sends one request when Apple wants no more new tokens, and none in the 20 minutes after', async () => {
     stopClock()
-    const simulator = await startSimulator()
+    const start = Date.now()
+    let now = start
+    const simulator = await startSimulator({ now: () => now })
     const reply = { status: 429, body: { reason: 'TooManyProviderTokenUpdates' } }
     simulator.setFaults({ reply })
     const extra = { bundle_ids: ['com.example.Other'] }
-    const transport = openFor(depsFor(simulator), tokenCertificate(p8, { extra }))
+    const transport = openFor(depsFor(simulator, { now: () => now }), tokenCertificate(p8, { extra }))
     const recipients = recipientsOf(1000)
     for (const recipient of recipients.slice(500)) recipient.bundleId = 'com.example.Other'
     expect(new Set((await send(transport, recipients)).map((outcome) => JSON.stringify(outcome)))).toEqual(
       new Set([
         JSON.stringify({
-          kind: 'throttled',
+          kind: 'quota',
           reason: {
             code: 'apns.TooManyProviderTokenUpdates',
             text: '429 TooManyProviderTokenUpdates: the key was used with too many provider tokens',
           },
-          retryAfter: 1200,
+          until: start + minutes(20),
         }),
       ]),
     )
     expect(simulator.requests()).toBe(1)
+    simulator.setFaults({})
+    now += minutes(19)
+    expect(kinds(await send(transport, recipientsOf(2)))).toEqual(['quota'])
+    expect(simulator.requests()).toBe(1)
+    now += minutes(1)
+    expect(kinds(await send(transport, recipientsOf(2)))).toEqual(['accepted'])
   })
 
   it('holds a refused topic and sends to the others', async () => {

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task } from '../../src/channel.ts'
 import { card } from '../../src/fcm/card.ts'
 import { adapter as fcm } from '../../src/fcm/channel.ts'
-import { bodyOf, type FcmMessage, notes } from '../../src/fcm/payload.ts'
+import { bodyOf, type FcmMessage, type FcmPayload, notes } from '../../src/fcm/payload.ts'
 import type { FcmSettings } from '../../src/fcm/settings.ts'
 import { sampleNow, sampleTask } from '../samples.ts'
 import { accountCertificate, newAccountKey } from './credentials.ts'
@@ -24,7 +24,12 @@ const map = (
 function messageOf(...given: Parameters<typeof map>): FcmMessage & { token: string } {
   const payload = map(...given)
   if (isUnsupported(payload)) throw new Error(payload.unsupported)
-  return JSON.parse(bodyOf(payload, token)).message
+  return JSON.parse(bodyOf(forAndroid(payload), token)).message
+}
+
+function forAndroid({ beforeToken, afterToken }: FcmPayload) {
+  if (isUnsupported(afterToken)) throw new Error(afterToken.unsupported)
+  return { beforeToken, afterToken }
 }
 
 const noTexts = { title: undefined, body: undefined }
@@ -229,7 +234,9 @@ describe('an FCM message', () => {
   it('writes a token safely into JSON', () => {
     const payload = map(plain)
     if (isUnsupported(payload)) throw new Error(payload.unsupported)
-    expect(JSON.parse(bodyOf(payload, '","topic":"all')).message).toMatchObject({ token: '","topic":"all' })
+    expect(JSON.parse(bodyOf(forAndroid(payload), '","topic":"all')).message).toMatchObject({
+      token: '","topic":"all',
+    })
   })
 })
 
@@ -362,6 +369,30 @@ describe('an iPhone with a token of FCM', () => {
     expect(data).toEqual({ task_id, attachment_url: attachmentUrl })
   })
 
+  it.each<[string, Partial<Message>, object]>([
+    [
+      'texts that only iPhones have',
+      { ...noTexts, ios: { titleLocKey: 'T', locKey: 'B' } },
+      { apns: { payload: { aps: { alert: { 'title-loc-key': 'T', 'loc-key': 'B' } } } } },
+    ],
+    [
+      'a background push',
+      { ...noTexts, ios: { pushType: 'background' } },
+      { apns: { headers: { 'apns-push-type': 'background' } } },
+    ],
+  ])('gets %s, which Android cannot show', (_name, message, expected) => {
+    expect(iosOf(message)).toMatchObject(expected)
+    expect(() => messageOf(message)).toThrow('FCM needs a title or a body')
+  })
+
+  it('keeps ext that only Android has no room for', () => {
+    const ext = JSON.stringify({ x: 'y'.repeat(2500) })
+    const long = `intent:#Intent;component=com.example/.${'i'.repeat(2000)};end`
+    const wide = { ...plain, ext, android: { clickAction: 'intent', intent: long } } as const
+    expect(messageOf(wide).data).not.toHaveProperty('ext')
+    expect(iosOf(wide).data).toHaveProperty('ext', ext)
+  })
+
   it('has its texts cut to the size that Apple allows, the picture first', () => {
     const attachmentUrl = `https://cdn.example.com/${'x'.repeat(1500)}`
     const { apns, data } = iosOf({ ...plain, type: 'image', attachmentUrl, body: 'b'.repeat(5000) })
@@ -413,6 +444,25 @@ describe('what FCM cannot carry', () => {
     expect(notification?.body).toBe(long.body)
     expect([android.notification?.image, data.attachment_url]).toEqual([undefined, undefined])
   })
+
+  it.each([[plain], [noTexts]])(
+    'is a picture that Google refuses: the address is in the data then, %j',
+    (texts) => {
+      const attachmentUrl = 'https://cdn.example.com/a.jpg'
+      const payload = map({ ...texts, type: 'image', attachmentUrl })
+      const reduced = isUnsupported(payload) ? payload : payload.withoutPicture?.()
+      if (!reduced || isUnsupported(reduced)) throw new Error('there is nothing left to send')
+      const message = JSON.parse(bodyOf(forAndroid(reduced), token)).message
+      expect(message.notification).toEqual(texts === plain ? plain : { title: 'Parcel Post' })
+      expect(message.android.notification).not.toHaveProperty('image')
+      expect(message.data.attachment_url).toBe(attachmentUrl)
+      const ios = JSON.parse(bodyOf({ ...reduced, afterToken: reduced.ios() as string }, token)).message
+      expect(ios.apns).not.toHaveProperty('fcm_options')
+      expect(ios.data.attachment_url).toBe(attachmentUrl)
+      expect(reduced).not.toHaveProperty('withoutPicture')
+      expect(map(plain)).not.toHaveProperty('withoutPicture')
+    },
+  )
 
   it.each([
     ['opens by its action only', intent, 'component='],

@@ -144,6 +144,89 @@ describe('the FCM transport', () => {
       'accepted',
       'unsupported',
     ])
+    expect(await outcomesOf({ title: undefined, body: undefined, ios: { locKey: 'B' } })).toEqual([
+      'unsupported',
+      'accepted',
+      'unsupported',
+      'gone',
+      'unsupported',
+      'accepted',
+    ])
+  })
+
+  it('reports that only iPhones can be sent to, if there is none', async () => {
+    const simulator = await startSimulator()
+    const settings = fcm.readSettings(accountCertificate(key))
+    const message = { title: undefined, body: undefined, ios: { locKey: 'B' } }
+    const payload = fcm.mapPayload(sampleTask(message), settings)
+    if (isUnsupported(payload)) throw new Error(payload.unsupported)
+    const outcomes: Outcome[] = []
+    await openFor(depsFor(simulator)).send(payload, [{ deviceId: 1, token: token(1) }], {
+      signal: new AbortController().signal,
+      report: (_, outcome) => outcomes.push(outcome),
+    })
+    expect(outcomes).toMatchObject([{ kind: 'unsupported' }])
+    expect(simulator.requests()).toBe(0)
+  })
+
+  describe('with a picture that Google refuses', () => {
+    const refused = { type: 'image', attachmentUrl: 'https://no address' } as const
+    const devices = [
+      { deviceId: 0, token: token(0) },
+      { deviceId: 1, token: token(1), ios: true },
+      { deviceId: 2, token: 'UNREGISTERED:x' },
+    ]
+    const settings = fcm.readSettings(accountCertificate(key))
+    const payloadOf = (message: object, taskId = 7) => {
+      const payload = fcm.mapPayload(sampleTask(message, { taskId }), settings)
+      if (isUnsupported(payload)) throw new Error(payload.unsupported)
+      return payload
+    }
+    const record = () => {
+      const kinds: string[] = devices.map(() => '')
+      const report = (index: number, { kind }: Outcome) => {
+        kinds[index] += kind
+      }
+      return { kinds, context: { signal: new AbortController().signal, report } }
+    }
+    const picturesOf = (simulator: FcmSimulator) =>
+      simulator.received().map(({ body }) => {
+        const { android, apns, data } = JSON.parse(body).message
+        return [android?.notification.image ?? apns?.fcm_options?.image, data.attachment_url]
+      })
+
+    it('sends once more without it, its address in the data', async () => {
+      const simulator = await startSimulator()
+      const { kinds, context } = record()
+      await openFor(depsFor(simulator)).send(payloadOf(refused), devices, context)
+      expect(kinds).toEqual(['accepted', 'accepted', 'gone'])
+      expect(picturesOf(simulator)).toEqual(Array(2).fill([undefined, refused.attachmentUrl]))
+    })
+
+    it('keeps the pictures of other messages in the same call', async () => {
+      const simulator = await startSimulator()
+      const { kinds, context } = record()
+      const good = { type: 'image', attachmentUrl: 'https://cdn.example.com/a.jpg' } as const
+      const payloads = [payloadOf(good, 1), payloadOf(refused, 2), payloadOf({}, 3)]
+      await openFor(depsFor(simulator)).sendEach!(payloads, devices, context)
+      expect(kinds).toEqual(['accepted', 'accepted', 'gone'])
+      expect(picturesOf(simulator)).toEqual([
+        [good.attachmentUrl, undefined],
+        [undefined, refused.attachmentUrl],
+      ])
+    })
+
+    it('rejects a message that is refused without it too', async () => {
+      const simulator = await startSimulator()
+      const field = 'message.android.notification.image'
+      const details = [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: [{ field }] }]
+      simulator.setFaults({
+        reply: { status: 400, body: { error: { status: 'INVALID_ARGUMENT', details } }, path: '/v1/' },
+      })
+      const { kinds, context } = record()
+      await openFor(depsFor(simulator)).send(payloadOf(refused), devices, context)
+      expect(kinds).toEqual(Array(3).fill('rejected'))
+    })
   })
 
   const tokens = (count: number) => Array.from({ length: count }, (_, index) => token(index))

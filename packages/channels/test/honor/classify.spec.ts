@@ -63,6 +63,13 @@ describe('honor send replies', () => {
     expect(JSON.stringify(result.outcomeOf('t'))).not.toContain('secret')
   })
 
+  it('names code 413 like the HTTP status, so that the request is halved', () => {
+    expect(coded(413).outcomeOf('t')).toEqual({
+      kind: 'rejected',
+      reason: { code: 'honor.http_413', text: 'body too large' },
+    })
+  })
+
   const statuses: [number, string, boolean][] = [
     [400, 'unavailable', false],
     [401, 'unavailable', true],

@@ -127,4 +127,14 @@ describe('honor transport', () => {
     // 8, 4, 2 and 1 tokens: what is too large for one is too large for the others.
     expect(simulator.requests() - before).toBe(4)
   })
+
+  it('halves a request that is too large by the code in the reply', async () => {
+    const { simulator, send } = await start()
+    simulator.setFaults({ reply: { status: 200, body: { code: 413, message: '' }, path: '/api/' } })
+    await send(['a'])
+    const before = simulator.requests()
+    expect(await send(['a', 'b', 'c', 'd'])).toEqual(Array(4).fill('rejected'))
+    // 4, 2 and 1 tokens.
+    expect(simulator.requests() - before).toBe(3)
+  })
 })

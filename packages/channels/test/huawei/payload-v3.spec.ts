@@ -157,6 +157,19 @@ describe('huawei payload, v3', () => {
     expect(body.asAlert?.request.payload).not.toHaveProperty('extraData', expect.anything())
   })
 
+  it.each([
+    [{ category: 'PLAY_VOICE' }, {}, 'MARKETING'],
+    [{ category: 'PLAY_VOICE' }, { service: { category: 'EXPRESS' } }, 'EXPRESS'],
+    [{}, { service: { category: 'PLAY_VOICE' } }, 'MARKETING'],
+    [{ category: 'IM' }, { service: { category: 'PLAY_VOICE' } }, 'IM'],
+  ])('never writes an alert of the category of voice broadcasts: %j with %j', (huawei, classes, category) => {
+    const shown = { notification: { category } }
+    expect(v3({ huawei }, { classes }).request.payload).toMatchObject(shown)
+    const broadcast = v3({ huawei: { ...huawei, harmonyPushType: 2 } }, { classes })
+    expect(broadcast.request.payload).toMatchObject({ notification: { category: 'PLAY_VOICE' } })
+    expect(broadcast.asAlert?.request.payload).toMatchObject(shown)
+  })
+
   it('cuts the text of a voice broadcast in both places', () => {
     const { request } = v3({ huawei: { harmonyPushType: 2 }, body: '中'.repeat(2000) })
     const size = Buffer.byteLength(JSON.stringify({ ...request, target: { token: [] } }))

@@ -242,6 +242,58 @@ describe('huawei transport', () => {
     expect(alone.deps.mints()).toBe(1)
   })
 
+  describe('with a version that refuses its credentials', () => {
+    const refuse = (path: string, code = '80300002') =>
+      simulator.setFaults({ reply: { status: 200, body: { code, msg: 'refused' }, path } })
+    const devices = [{}, { harmony: true }, { harmony: true }]
+
+    it.each(['80300002', '80300037'])(
+      'rejects for its devices alone after %s, and asks again after ten minutes',
+      async (code) => {
+        await start()
+        let now = Date.now()
+        const both = open({ certificate: account.json }, { now: () => now })
+        refuse('/v3/', code)
+        expect(await send(both, devices)).toEqual(['accepted', 'rejected', 'rejected'])
+        expect(both.deps.holds.find('messages to HarmonyOS 5')).toMatchObject({
+          kind: 'rejected',
+          reason: { code: `huawei.${code}` },
+        })
+        simulator.setFaults({})
+        now += 599_000
+        expect(await send(both, devices)).toEqual(['accepted', 'rejected', 'rejected'])
+        now += 1_000
+        expect(await send(both, devices)).toEqual(['accepted', 'accepted', 'accepted'])
+      },
+    )
+
+    it('rejects for Android alone if the secret is wrong', async () => {
+      await start()
+      const both = open({ appSecret: 'wrong', certificate: account.json })
+      expect(await send(both, devices)).toEqual(['rejected', 'accepted', 'accepted'])
+      const before = simulator.requests()
+      expect(await send(both, [{}])).toEqual(['rejected'])
+      expect(simulator.requests()).toBe(before)
+    })
+
+    it('reports the credentials as refused if the other version refuses or does not answer', async () => {
+      await start()
+      const both = open({ certificate: account.json })
+      refuse('/v')
+      expect(await send(both, devices)).toEqual(Array(3).fill('misconfigured'))
+      expect(both.deps.holds.isEmpty()).toBe(true)
+      const wrong = open({ appSecret: 'wrong', certificate: account.json })
+      simulator.setFaults({ reply: { status: 503, path: '/v3/' } })
+      expect(await send(wrong, [{}])).toEqual(['misconfigured'])
+    })
+
+    it('reports them as refused if there is no other version', async () => {
+      await start()
+      refuse('/v1/')
+      expect(await send(open(), [{}])).toEqual(['misconfigured'])
+    })
+  })
+
   it.each([
     ['urgency', { type: 'cmd', huawei: { urgency: 'HIGH' } }],
     ['importance', { huawei: { importance: 'HIGH' } }],

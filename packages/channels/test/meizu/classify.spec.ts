@@ -103,6 +103,10 @@ describe('a code of one target', () => {
     })
   })
 
+  it.each([501, 513, 519])('%i is an answer about it, which is tried three times', (code) => {
+    expect(outcomes(named(code))[1]).toMatchObject({ kind: 'unavailable', minWait: 60, maxTries: 3 })
+  })
+
   it('110010 means disabled messages here, and a rate limit for the call', () => {
     expect(outcomes(named(110010))[1]).toMatchObject({
       kind: 'rejected',

@@ -132,9 +132,9 @@ const cases: Case[] = [
     fields: { badge_operation_type: 0, badge_message_count: 0 },
   },
   {
-    name: 'a badge above 99',
+    name: 'a badge above 99, which phones show as 99+',
     message: { badge: { kind: 'set', count: 1000 }, badgeNamed: true },
-    fields: { badge_operation_type: 0, badge_message_count: 99 },
+    fields: { badge_operation_type: 0, badge_message_count: 1000 },
   },
   {
     name: 'a badge to add, without its number: OPPO adds one',
@@ -251,9 +251,9 @@ const cases: Case[] = [
     },
   },
   {
-    name: 'a category of its own without the class’s level',
-    message: { oppo: { category: 'ORDER' } },
-    extra: { classes: { service: { category: 'IM', notify_level: 16 } } },
+    name: 'a category of its own without the class’s level and template',
+    message: { oppo: { category: 'ORDER', privateTitleParameters: '{"name":"Anna"}' } },
+    extra: { classes: { service: { category: 'IM', notify_level: 16, private_msg_template_id: 'T1' } } },
     fields: { category: 'ORDER' },
   },
   {

@@ -343,14 +343,37 @@ describe('the class of a vivo message', () => {
     expect(vivo.classOf?.(sampleTask({ vivo: own }, { messageClass }), settings)).toBe(as)
   })
 
-  it('is counted under the class that has this classification in the certificate', () => {
-    const swapped = { classes: { service: { classification: 0 }, marketing: { classification: 1 } } }
-    const settings = vivo.readSettings(vivoCertificate({ extra: swapped }))
-    const counts = (own: Message['vivo'], messageClass: Task['messageClass']) =>
-      vivo.classOf?.(sampleTask({ vivo: own }, { messageClass }), settings)
-    expect(counts({}, 'service')).toBe('service')
-    expect(counts({ classification: 1 }, 'service')).toBe('marketing')
-    expect(counts({ classification: 0 }, 'marketing')).toBe('service')
+  const isLimited = (
+    classes: object,
+    own: Message['vivo'],
+    messageClass: Task['messageClass'] = 'service',
+  ) => {
+    const settings = vivo.readSettings(vivoCertificate({ extra: { classes } }))
+    const as = vivo.classOf!(sampleTask({ vivo: own }, { messageClass }), settings)
+    const { hours, perDevicePerDay } = vivo.limits(settings, as)
+    expect(hours === undefined).toBe(perDevicePerDay === undefined)
+    return hours !== undefined
+  }
+
+  it.each([
+    [{}, true],
+    [{ classification: 0 }, true],
+    [{ category: 'NEWS' }, true],
+    [{ category: 'SOMETHING_NEW' }, true],
+    [{ classification: 1 }, false],
+    [{ category: 'IM' }, false],
+    [{ pushMode: 1 }, false],
+  ] satisfies [Message['vivo'], boolean][])(
+    '%j has the limits of its own classification where the certificate sends service messages as operational',
+    (own, limited) => {
+      expect(isLimited({ service: { classification: 0 } }, own)).toBe(limited)
+    },
+  )
+
+  it('has no limits of operational messages where the certificate sends marketing as system messages', () => {
+    const classes = { marketing: { classification: 1 } }
+    expect(isLimited(classes, {}, 'marketing')).toBe(false)
+    expect(isLimited(classes, { classification: 0 }, 'marketing')).toBe(true)
   })
 })
 

@@ -72,22 +72,14 @@ describe('a vivo certificate', () => {
     expect(vivo.limits(settings, 'marketing').hours).toEqual({ from: 7, to: 23 })
   })
 
-  it('may raise the rate and change the classification of a class', () => {
-    const settings = vivo.readSettings(
-      vivoCertificate({
-        extra: {
-          limits: { devices_per_s: 50_000, daily_quota: 10, requests_per_s: 9 },
-          classes: { service: { classification: 0 }, marketing: { classification: 1 } },
-        },
-      }),
-    )
+  it('may raise the rate', () => {
+    const limits = { devices_per_s: 50_000, daily_quota: 10, requests_per_s: 9 }
+    const settings = vivo.readSettings(vivoCertificate({ extra: { limits } }))
     expect(vivo.limits(settings, 'service')).toMatchObject({
       devicesPerSecond: 50_000,
       dailyQuota: 10,
       requestsPerSecond: 9,
-      hours: { from: 7, to: 23 },
     })
-    expect(vivo.limits(settings, 'marketing').hours).toBeUndefined()
   })
 
   it('signs like the vendor’s example', () => {

@@ -23,7 +23,7 @@ const outcome = (answer: ReturnType<typeof reply>) => read(answer).whole
 
 const table: [OutcomeKind, number[]][] = [
   ['gone', [10029]],
-  ['unavailable', [65003, -1, 1, 10001, 10002, 10003, 10009, 10010, 10011, 10037]],
+  ['unavailable', [-1, 1, 10001, 10002, 10003, 10009, 10010, 10011, 10037]],
   ['unavailable', [20607, 22102, 26003, 65029, 10004, 21302, 21303]],
   ['throttled', [10022, 10023, 10024, 10027, 10028, 26004, 200002]],
   ['quota', [200001, 10034]],
@@ -46,6 +46,15 @@ describe('xiaomi error codes', () => {
       expect(found).toMatchObject({ reason: { code: `xiaomi.${code}`, text: expect.stringMatching(/^\w/) } })
     },
   )
+
+  it('reads 65003 as an answer about one device, which is tried three times', () => {
+    expect(outcome(refusal(65003))).toEqual({
+      kind: 'unavailable',
+      reason: { code: 'xiaomi.65003', text: 'device not found' },
+      minWait: 60,
+      maxTries: 3,
+    })
+  })
 
   it('accepts a code that is a string', () => {
     expect(outcome(refusal('21301')).kind).toBe('misconfigured')

@@ -164,6 +164,18 @@ const cases: Case[] = [
     },
   },
   {
+    name: 'no template of the class with another channel of the message',
+    message: { xiaomi: { channelId: '9', templateParam: '{"name":"Anna"}' } },
+    extra: { classes: { service: { channel_id: '100002', template_id: 'T7' } } },
+    fields: { 'extra.channel_id': '9' },
+  },
+  {
+    name: 'the template of the class with its channel, named by the message',
+    message: { xiaomi: { channelId: '100002' } },
+    extra: { classes: { service: { channel_id: '100002', template_id: 'T7' } } },
+    fields: { 'extra.channel_id': '100002', 'extra.template_id': 'T7' },
+  },
+  {
     name: 'template values as strings, numbers with their digits',
     message: { xiaomi: { templateId: 'T9', templateParam: '{"n":9007199254740993,"on":true,"s":"x"}' } },
     extra: { channel_id: '9' },
@@ -359,7 +371,11 @@ function withoutUndefined(fields: Record<string, string | undefined>) {
 describe('a message for Xiaomi', () => {
   const channels = { classes: { service: { channel_id: 'p1' }, marketing: { channel_id: 'm1' } } }
   const templated = { classes: { marketing: { channel_id: 'm1', template_id: 'T1' } } }
+  const privateService = {
+    classes: { service: { channel_id: 'p1', template_id: 'T1' }, marketing: { channel_id: 'm1' } },
+  }
   const cases: [own: Message['xiaomi'], messageClass: Task['messageClass'], extra: object, as: string][] = [
+    [{ channelId: 'm1' }, 'service', privateService, 'marketing'],
     [{}, 'service', {}, 'service'],
     [{}, 'marketing', {}, 'marketing'],
     [{}, 'service', channels, 'service'],

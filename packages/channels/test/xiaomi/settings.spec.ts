@@ -3,7 +3,7 @@ import { type Certificate, CertificateProblem } from '../../src/channel.ts'
 import { messageNotes } from '../../src/message-notes.ts'
 import { adapter as xiaomi } from '../../src/xiaomi/channel.ts'
 import { readSettings } from '../../src/xiaomi/settings.ts'
-import { checkToken } from '../../src/xiaomi/token.ts'
+import { canonicalToken, checkToken } from '../../src/xiaomi/token.ts'
 import { sampleCertificate, sampleTask } from '../samples.ts'
 
 const read = (over: Partial<Certificate>) =>
@@ -155,11 +155,16 @@ describe('xiaomi warnings', () => {
 })
 
 describe('xiaomi tokens', () => {
+  it('are stored without the blanks around them', () => {
+    const token = 'A'.repeat(64)
+    expect(canonicalToken(` ${token} `)).toBe(token)
+    expect(canonicalToken(token)).toBe(token)
+  })
+
   it.each([
     'BhLgf3MKlJap0bvC4aaK5h88zCWM3e0dYjRemcdkzWIYvzbVM6xEGK+lt1yaToNn',
     'Xdrt4o/hxEBVqarCtWQhtKXFb33M8uPgJCrBOPeMTQ6QW/GPUoCXJqKcD5/oVACP',
     `${'A'.repeat(43)}=`,
-    ` ${'A'.repeat(64)} `,
   ])('takes %j', (token) => {
     expect(checkToken(token)).toBeUndefined()
   })

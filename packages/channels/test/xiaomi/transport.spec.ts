@@ -226,6 +226,15 @@ describe('xiaomi withdrawal', () => {
     expect(kinds(await send(['A'], { sent: payload, deps, open: xiaomi.open }))).toEqual(['accepted'])
   })
 
+  it('goes on after devices that are offline', async () => {
+    answer = (_, fields) => (/^OFF/.test(fields.get('registration_ids')!) ? { code: 65003 } : { code: 0 })
+    const tokens = Array.from({ length: 40 }, (_, i) => `${i < 20 ? 'OFF' : 'R'}${i}`)
+    expect(kinds(await send(tokens, { sent }))).toEqual([
+      ...Array(20).fill('unavailable'),
+      ...Array(20).fill('accepted'),
+    ])
+  })
+
   it('asks no more after an outcome that concerns every call', async () => {
     answer = () => ({ code: 200002 })
     const tokens = Array.from({ length: 100 }, (_, i) => `R${i}`)

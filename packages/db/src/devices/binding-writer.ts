@@ -6,7 +6,7 @@ import { retireSql } from './retired-tokens.ts'
 
 type Line = { id: number; known: boolean; bindings?: BindingChange[] | null }
 type Given = { deviceId: number; known: boolean; channel: VendorChannel; token: string | null } & Partial<
-  Pick<BindingChange, 'environment' | 'bundleId' | 'region'>
+  Pick<BindingChange, 'environment' | 'bundleId' | 'region' | 'canonicalToken'>
 >
 type Bound = Omit<BindingChange, 'token'> & { token: string; deviceId: number; known: boolean }
 
@@ -118,13 +118,16 @@ function compare(wanted: Bound[], given: Given[], present: Present[]) {
   const kept = new Set<string>()
   const unbound = new Set(given.flatMap((binding) => (binding.token === null ? keyOf(binding) : [])))
   const owners = new Map(wanted.map((bound) => [tokenOf(bound), bound]))
+  const wantedOf = new Map(wanted.map((bound) => [keyOf(bound), bound]))
   for (const row of present) {
-    const owner = owners.get(tokenOf(row))
+    const own = wantedOf.get(keyOf(row))
+    const owner = own && isSameToken(own, row) ? own : owners.get(tokenOf(row))
     if (!owner) retired.push({ ...row, reason: unbound.has(keyOf(row)) ? 'unbound' : 'replaced' })
     else if (owner.deviceId !== row.deviceId) retired.push({ ...row, reason: 'moved' })
     else {
       kept.add(keyOf(row))
       if (
+        owner.token !== row.token ||
         owner.environment !== row.environment ||
         (owner.bundleId ?? null) !== row.bundleId ||
         (owner.region ?? null) !== row.region
@@ -134,6 +137,9 @@ function compare(wanted: Bound[], given: Given[], present: Present[]) {
   }
   return { retired, renewed, kept }
 }
+
+const isSameToken = ({ token, canonicalToken }: Bound, row: Present) =>
+  (canonicalToken?.(row.token) ?? row.token) === token
 
 async function insertBindings(runner: Runner, appId: string, rows: Bound[]): Promise<void> {
   await runner.query({
@@ -157,9 +163,9 @@ async function insertBindings(runner: Runner, appId: string, rows: Bound[]): Pro
 async function renewBindings(runner: Runner, rows: Bound[]): Promise<void> {
   await runner.query(
     `UPDATE binding b SET environment = line.environment::smallint, bundle_id = line.bundle_id, region = line.region,
-       registered_at = now()
-     FROM unnest($1::bigint[], ${column(2)}, ${column(3)}, ${column(4)}, ${column(5)})
-       AS line (device_id, channel, environment, bundle_id, region)
+       token = line.token, registered_at = now()
+     FROM unnest($1::bigint[], ${column(2)}, ${column(3)}, ${column(4)}, ${column(5)}, ${column(6)})
+       AS line (device_id, channel, environment, bundle_id, region, token)
      WHERE b.device_id = line.device_id AND b.channel = line.channel`,
     [
       rows.map((row) => row.deviceId),
@@ -167,6 +173,7 @@ async function renewBindings(runner: Runner, rows: Bound[]): Promise<void> {
       joined(rows, (row) => row.environment),
       joined(rows, (row) => row.bundleId),
       joined(rows, (row) => row.region),
+      joined(rows, (row) => row.token),
     ],
   )
 }

@@ -21,6 +21,8 @@ export type NewBinding = {
   /** Unset: the vendor's usual one. */
   region?: string
   platform?: Platform
+  /** The form of `token`. A row of an earlier release, which stored tokens as typed, may have another form of the same. */
+  canonicalToken?(token: string): string
 }
 
 const UNIQUE_VIOLATION = '23505'
@@ -44,7 +46,7 @@ export async function bind(db: Database, binding: NewBinding): Promise<void> {
 }
 
 async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {
-  const { appId, deviceId, channel, token } = binding
+  const { appId, deviceId, channel, token, canonicalToken } = binding
   const { solePlatform, defaultPlatform, absoluteBadge } = cardOf(channel)
   const { rowCount } = await client.query(
     `UPDATE device SET platform = COALESCE($3, platform, $4), last_seen = ${seenNowSql('device')}
@@ -62,9 +64,10 @@ async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {
     [deviceId, appId, channel, token],
   )
   const own = rows.find((row) => row.device_id === deviceId)
+  const isSame = own !== undefined && (canonicalToken?.(own.token) ?? own.token) === token
   const other = rows.find((row) => row.device_id !== deviceId && row.token === token)
   if (other) await retire(client, appId, other.device_id, channel, 'moved')
-  if (own && own.token !== token) await retire(client, appId, deviceId, channel, 'replaced')
+  if (own && !isSame) await retire(client, appId, deviceId, channel, 'replaced')
   await client.query(
     `INSERT INTO binding (device_id, channel, app_id, environment, token, bundle_id, region) VALUES ($1, $2, $3, $4, $5, $6, $7)
      ON CONFLICT (device_id, channel) DO UPDATE
@@ -86,8 +89,7 @@ async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {
     [appId, channel, token, deviceId],
   )
   // A new token is a new installation, whose icon has no badge.
-  if (absoluteBadge && own?.token !== token)
-    await client.query('SELECT clear_badges(ARRAY[$1::bigint])', [deviceId])
+  if (absoluteBadge && !isSame) await client.query('SELECT clear_badges(ARRAY[$1::bigint])', [deviceId])
 }
 
 /** Returns whether there was a binding. */

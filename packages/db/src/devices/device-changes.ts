@@ -8,6 +8,8 @@ export type BindingChange = {
   bundleId?: string
   /** Unset: the vendor's usual one. */
   region?: string
+  /** As for `bind`. */
+  canonicalToken?(token: string): string
 }
 
 /** What one entry of a batch or line of an import says about a device. An absent field stays as it is; null clears it. */

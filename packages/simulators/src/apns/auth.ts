@@ -54,8 +54,9 @@ type Authorised = { topics?: readonly string[]; byCertificate: boolean }
 
 type Claims = { known: ApnsSimKey; issuedAt: number } | 'invalid'
 
-const hourMs = 3_600_000
-const minAgeMs = 20 * 60_000
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
+const minAgeMs = 20 * minuteMs
 const problem = (status: number, reason: string): AuthProblem => ({ status, reason })
 
 type ApnsSimAuth = {
@@ -70,6 +71,8 @@ type ApnsSimAuth = {
 
 /** A rule by which new tokens are counted per team: Apple does not publish what it counts. */
 export const updatesPerTeam = 'token_updates_per_team'
+/** A rule by which tokens that were issued in the future are refused: Apple does not publish how far a clock may be ahead. */
+export const refusesFuture = 'future_tokens_refused'
 
 export function openApnsSimAuth(options: ApnsSimAuthOptions): ApnsSimAuth {
   const keys = new Map(
@@ -103,6 +106,8 @@ export function openApnsSimAuth(options: ApnsSimAuthOptions): ApnsSimAuth {
     if (claims === 'invalid') return problem(403, 'InvalidProviderToken')
     const { known } = claims
     const nowMs = options.now()
+    if (faults.rules?.includes(refusesFuture) && claims.issuedAt > nowMs + minuteMs)
+      return problem(403, 'InvalidProviderToken')
     if (connection.expired || refused.has(jwt) || nowMs - claims.issuedAt > hourMs) {
       connection.expired = true
       return problem(403, 'ExpiredProviderToken')

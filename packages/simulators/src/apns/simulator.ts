@@ -4,7 +4,13 @@ import { bySecond, openRateMeter } from '../frame/rate.ts'
 import type { TlsAnswer, TlsExchange, TlsSimFrame } from '../frame/tls-exchange.ts'
 import { startTlsSimServer } from '../frame/tls-server.ts'
 import type { Simulator } from '../simulator.ts'
-import { type ApnsConnection, type ApnsSimKey, openApnsSimAuth, updatesPerTeam } from './auth.ts'
+import {
+  type ApnsConnection,
+  type ApnsSimKey,
+  openApnsSimAuth,
+  refusesFuture,
+  updatesPerTeam,
+} from './auth.ts'
 import type { Environment } from './certificate-marks.ts'
 import {
   checkHeaders,
@@ -194,7 +200,7 @@ export async function startApnsSimulator(options: ApnsSimulatorOptions = {}): Pr
     throttled: (exchange) => refusalAnswer(exchange, { status: 429, reason: 'TooManyRequests' }),
     unavailable: (exchange) => refusalAnswer(exchange, { status: 503, reason: 'ServiceUnavailable' }),
     goawayData: JSON.stringify({ reason: 'Shutdown' }),
-    rules: [updatesPerTeam],
+    rules: [updatesPerTeam, refusesFuture],
     onReset() {
       auth.clear()
       pushes.length = 0

@@ -142,10 +142,15 @@ function checkAndroid(fields: Record<string, unknown>): TlsAnswer | undefined {
   const images: [string, unknown][] = [
     ['message.android.notification.image', shown.image],
     ['message.notification.image', (fields.notification as Record<string, unknown> | undefined)?.image],
+    ['message.apns.fcm_options.image', apnsImage(fields.apns)],
   ]
   for (const [field, image] of images)
     if (typeof image === 'string' && !isWebUrl(image)) return badField(field, 'Invalid image URL.')
   return undefined
+}
+
+function apnsImage(apns: unknown): unknown {
+  return (apns as { fcm_options?: { image?: unknown } } | undefined)?.fcm_options?.image
 }
 
 function isWebUrl(text: string): boolean {
