@@ -66,12 +66,14 @@ export async function installDependencies(root, lock) {
     rmSync(join(modules, '.package-lock.json'), { force: true })
     await run(
       'installing dependencies',
-      ['ci', '--ignore-scripts', '--no-audit', '--no-fund'],
+      // Whatever NODE_ENV and the user's npm settings leave out: the task needs both kinds.
+      ['ci', '--include=dev', '--include=optional', '--ignore-scripts', '--no-audit', '--no-fund'],
       'one to two minutes',
     )
   }
   const present = [...needsScripts, ...postgresPackages].filter((name) => existsSync(join(modules, name)))
-  await run('preparing binaries', ['rebuild', ...present])
+  // The user's npm settings may turn scripts off, and a rebuild consists of them.
+  await run('preparing binaries', ['rebuild', '--ignore-scripts=false', ...present])
   if (!nodeBinary(root))
     fail(
       nodePackage

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
 
 /** Prints one sentence and exits with 1. */
 export function fail(sentence) {
@@ -12,7 +13,8 @@ export function say(sentence) {
 
 /**
  * Runs a program that may take minutes and shows the elapsed time; its own output is shown only if it fails. `lasting` is the
- * expected duration, `onSpawn` gets the pid. If the program fails, exits with one sentence, or returns false if `optional`.
+ * expected duration, `onSpawn` gets the pid. If the program fails, exits with one sentence, or returns false if `optional`. A SIGTERM is
+ * for the program and for this process.
  */
 export async function runWithProgress(
   label,
@@ -41,7 +43,11 @@ export async function runWithProgress(
     live ? 1000 : 10_000,
   )
   // Ctrl-C reaches the child too; SIGTERM is sent to this process only.
-  const forward = () => child.kill('SIGTERM')
+  let terminated = false
+  const forward = () => {
+    terminated = true
+    child.kill('SIGTERM')
+  }
   process.on('SIGTERM', forward)
   const end = await new Promise((resolve) => {
     child.on('error', (error) => resolve(error.message))
@@ -53,6 +59,7 @@ export async function runWithProgress(
   process.off('SIGTERM', forward)
   // The next line is shorter than this one.
   if (live) process.stderr.write('\r\x1b[K')
+  if (terminated) process.exit(128 + constants.signals.SIGTERM)
   if (end !== undefined) {
     process.stderr.write(Buffer.concat(output))
     if (optional) {

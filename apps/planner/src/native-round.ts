@@ -55,8 +55,8 @@ export async function nativeRound(deps: NativeDeps): Promise<boolean> {
   }
   const orphans = await settleOrphans(db, MAX_BATCHES, (found, runner) => settleAll(deps, found, runner))
   if (orphans.length < MAX_BATCHES) {
-    for (const node of nodes) await removeQueue(deps, node)
-    nodes.clear()
+    // A node whose queue could not be removed is tried again in the next round.
+    for (const node of nodes) if (await removeQueue(deps, node)) nodes.delete(node)
   }
   for (const orphan of orphans)
     for (const fate of ['sent', 'moved', 'expired'] as const) deps.onEnded('native', fate, orphan[fate])
@@ -70,8 +70,15 @@ export async function nativeRound(deps: NativeDeps): Promise<boolean> {
   return orphans.length >= MAX_BATCHES || rows.some((count) => count >= MAX_ROWS)
 }
 
-function removeQueue({ queues, onQueueFailure }: NativeDeps, node: string): Promise<void> {
-  return queues.remove(nativeQueue(node)).catch(onQueueFailure)
+/** Returns whether the queue is removed. */
+async function removeQueue({ queues, onQueueFailure }: NativeDeps, node: string): Promise<boolean> {
+  try {
+    await queues.remove(nativeQueue(node))
+    return true
+  } catch (error) {
+    onQueueFailure(error)
+    return false
+  }
 }
 
 async function settleAll(

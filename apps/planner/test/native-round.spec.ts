@@ -3,10 +3,11 @@ import { createApplication } from '@herald/db/tenants'
 import type { PushQueues } from '@herald/queue'
 import { acceptPlan, until } from '@herald/testkit'
 import { useDatabase } from '@herald/testkit/use-database'
-import { expect, it } from '@jest/globals'
+import { afterEach, expect, it } from '@jest/globals'
 import { type NativeDeps, nativeRound } from '../src/native-round.ts'
 
 const db = useDatabase()
+afterEach(() => db.pool.query('DELETE FROM gateway_node'))
 
 it('the queue of a dead gateway is removed again when its last batch is settled', async () => {
   const made = await createApplication(db, { name: 'native', packageName: 'com.example' })
@@ -55,4 +56,37 @@ it('the queue of a dead gateway is removed again when its last batch is settled'
     ['push-native-dead', 25],
     ['push-native-dead', 0],
   ])
+})
+
+it('the queue of a dead gateway is removed later if it cannot be removed now', async () => {
+  await joinNode(db, 'gone', 600)
+  await leaveNode(db, 'gone')
+  await until(
+    async () =>
+      (await db.pool.query('SELECT 1 WHERE now() > (SELECT max(lease_until) FROM gateway_node)')).rows
+        .length > 0,
+  )
+  let isDown = true
+  const removed: string[] = []
+  const failures: string[] = []
+  const deps = {
+    db,
+    queues: {
+      async remove(name: string) {
+        if (isDown) throw new Error('Redis is down')
+        removed.push(name)
+      },
+    } as unknown as PushQueues,
+    ackSeconds: 10,
+    onQueueFailure: (error: unknown) => void failures.push((error as Error).message),
+    onEnded: () => {},
+  } as unknown as NativeDeps
+  await nativeRound(deps)
+  await nativeRound(deps)
+  // At once and when it has no batch, then once per round.
+  expect(failures).toEqual(Array(3).fill('Redis is down'))
+  isDown = false
+  await nativeRound(deps)
+  await nativeRound(deps)
+  expect(removed).toEqual(['push-native-gone'])
 })

@@ -8,6 +8,7 @@ import { closeDemoCertificates, seedDemo } from './demo/seed.ts'
 import type { Simulation } from './demo/simulators.ts'
 import type { DemoFile } from './demo-file.ts'
 import type { Listener } from './listener.ts'
+import { renewToken } from './token-renewal.ts'
 
 /** What the parts of the standalone use in addition to the context of every service. */
 export type PartDeps = {
@@ -45,10 +46,13 @@ export function apiService({ listener, hasDemo, demo, credentials, simulation }:
         })
       }
       // The token expires after HERALD_TOKEN_DAYS, and the process may run longer.
-      const renewal = setInterval(async () => {
+      const renewal = setInterval(() => {
         if (!hasDemo) return
-        const now = await findApplication(context.db, appId).catch(() => undefined)
-        if (now) demo.add({ admin_token: adminToken(api, appId, now.tokenVersion) })
+        void renewToken({
+          findApplication: () => findApplication(context.db, appId),
+          write: (version) => demo.add({ admin_token: adminToken(api, appId, version) }),
+          log: context.log,
+        })
       }, DAY_MS)
 
       const inFlight = new Set<unknown>()

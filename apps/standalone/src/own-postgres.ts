@@ -5,7 +5,10 @@ import type { Logger } from '@herald/telemetry'
 
 export type OwnPostgres = { url: string; isUp(): boolean; stop(): Promise<void> }
 
-/** Runs the embedded Postgres of this data directory and restarts it on the same port when it ends. `signal` ends the first start. */
+/**
+ * Runs the embedded Postgres of this data directory and restarts it on the same port when it ends. `signal` ends the first start. It does not
+ * end a restart, which services need in order to finish their work; `stop` does.
+ */
 export async function keepPostgres(
   dataDir: string,
   log: Logger,
@@ -14,27 +17,28 @@ export async function keepPostgres(
 ): Promise<OwnPostgres> {
   const dir = join(dataDir, 'postgres')
   let current: Postgres | undefined
-  let stopping = false
+  const stopping = new AbortController()
   let restarting: Promise<void> | undefined
 
-  const start = async (given: { port?: number; signal?: AbortSignal }) => {
+  const start = async (given: { port?: number; signal: AbortSignal }) => {
     current = await startPostgres({ dir, log: say, onExit, ...given })
   }
   const onExit = (sentence: string) => {
     const port = current?.port
     current = undefined
-    if (stopping) return
+    if (stopping.signal.aborted) return
     log.error(`${sentence}; restarting it`)
     restarting = restart(port)
   }
   const restart = async (port: number | undefined) => {
-    while (!stopping && !current) {
+    while (!stopping.signal.aborted && !current) {
       try {
-        await start(port ? { port } : {})
+        await start({ ...(port && { port }), signal: stopping.signal })
         log.info('Postgres has been restarted')
       } catch (error) {
+        if (stopping.signal.aborted) return
         log.error({ err: error }, 'Postgres could not be restarted; trying again')
-        await sleep(1000)
+        await sleep(1000, stopping.signal)
       }
     }
   }
@@ -44,7 +48,8 @@ export async function keepPostgres(
     url: current!.url,
     isUp: () => current !== undefined,
     async stop() {
-      stopping = true
+      // The recovery after a crash may take minutes.
+      stopping.abort()
       await restarting
       await current?.stop()
     },

@@ -61,10 +61,12 @@ function canRun(folder: string, user: ServerUser): boolean {
 }
 
 /** Returns whether `copy` is a complete copy that only root can have written. */
-function copyOnce(from: string, folder: string, copy: string): boolean {
+export function copyOnce(from: string, folder: string, copy: string): boolean {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o755 })
     if (!isOurs(folder)) return false
+    // The umask may have removed what `user` needs.
+    chmodSync(folder, 0o755)
     if (lstatSync(copy, { throwIfNoEntry: false })) return true
     const work = mkdtempSync(join(folder, 'copying-'))
     try {

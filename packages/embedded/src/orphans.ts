@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { sleep } from '@herald/async'
-import { answersToSignals } from './process-lock.mjs'
-import { recordedPostmaster, serversOf, signal } from './processes.ts'
+import { isReused, recordedPostmaster, serversOf, signal } from './processes.ts'
 import { PostgresProblem } from './server-user.ts'
 
 /**
@@ -31,7 +30,7 @@ export async function stopOrphans(dataDir: string, log: (sentence: string) => vo
   }
   // Postgres refuses to start while the recorded pid exists, even as a zombie or as another program with a reused pid. No
   // server uses the data at this point, so the file is stale. A pid that does not exist is handled by Postgres itself.
-  if (process.platform === 'linux' && postmaster !== undefined && answersToSignals(postmaster)) {
+  if (postmaster !== undefined && isReused(postmaster)) {
     rmSync(join(dataDir, 'postmaster.pid'), { force: true })
   }
 }

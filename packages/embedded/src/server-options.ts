@@ -1,3 +1,6 @@
+const dataDirName = 'herald.data_dir'
+export const dataDirSetting = (dataDir: string) => `${dataDirName}=${dataDir}`
+
 /** Command line settings for a machine with two cores and a few gigabytes of memory, shared with Herald itself. */
 export function serverOptions(options: {
   port: number
@@ -30,8 +33,8 @@ export function serverOptions(options: {
     timezone: 'UTC',
     log_timezone: 'UTC',
     log_checkpoints: 'off',
-    // Not used by the server: shows in `ps` whose server this is.
-    'herald.data_dir': options.dataDir,
+    // Not used by the server: shows in `ps` whose server this is, also to processes.ts.
+    [dataDirName]: options.dataDir,
     ...(options.durable ? {} : disposable),
     ...options.settings,
   }

@@ -175,7 +175,9 @@ describe('startPostgres', () => {
 
   it('stops the server when the start is ended before it accepts connections', async () => {
     const stopping = new AbortController()
-    const starting = start({ settings: { listen_addresses: '' }, signal: stopping.signal })
+    // It listens where nobody connects; without any socket the server would end by itself.
+    const settings = { listen_addresses: '', unix_socket_directories: '.' }
+    const starting = start({ settings, signal: stopping.signal })
     while (findRunning(dir) === undefined) await sleep(5)
     stopping.abort(new Error('no longer needed'))
     await expect(starting).rejects.toThrow('no longer needed')

@@ -1,7 +1,7 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls, TLSSocket } from 'node:tls'
 import { type Endpoint, type ProxyEndpoint, readEndpoint, type TlsOptions } from './endpoint.ts'
-import { secureContextOf } from './secure-context.ts'
+import { secureContextOf, trustOf } from './secure-context.ts'
 
 const maxProxyReplyBytes = 16_384
 
@@ -32,7 +32,7 @@ async function open(
   protocols: string[],
 ): Promise<Socket> {
   const { proxy } = endpoint
-  const carrier = proxy === undefined ? undefined : await tunnel(proxy, endpoint, abort)
+  const carrier = proxy === undefined ? undefined : await tunnel(proxy, endpoint, trustOf(tls), abort)
   if (!endpoint.secure) return carrier ?? (await openTcp(endpoint.host, endpoint.port, abort))
   const socket = connectTls({
     secureContext: secureContextOf(tls),
@@ -54,9 +54,19 @@ async function openTcp(host: string, port: number, abort: AbortSignal): Promise<
 }
 
 /** CONNECT through an HTTP proxy (RFC 9110 section 9.3.6). */
-async function tunnel(proxy: ProxyEndpoint, target: Endpoint, abort: AbortSignal): Promise<Socket> {
+async function tunnel(
+  proxy: ProxyEndpoint,
+  target: Endpoint,
+  trust: TlsOptions,
+  abort: AbortSignal,
+): Promise<Socket> {
   const socket = proxy.secure
-    ? connectTls({ host: proxy.host, port: proxy.port, servername: isIP(proxy.host) ? '' : proxy.host })
+    ? connectTls({
+        host: proxy.host,
+        port: proxy.port,
+        servername: isIP(proxy.host) ? '' : proxy.host,
+        secureContext: secureContextOf(trust),
+      })
     : connectTcp({ host: proxy.host, port: proxy.port, noDelay: true })
   await opened(socket, proxy.secure ? 'secureConnect' : 'connect', abort)
   const host = isIP(target.host) === 6 ? `[${target.host}]` : target.host

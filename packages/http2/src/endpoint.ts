@@ -1,3 +1,4 @@
+import { BlockList, isIP } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
 
 export type TlsOptions = Pick<
@@ -36,8 +37,25 @@ export function readEndpoint(origin: string, proxy?: string): Endpoint {
     ...place(url),
     scheme: url.protocol === 'https:' ? 'https' : 'http',
     authority: url.host,
-    proxy: readProxy(proxy),
+    proxy: readProxy(proxyFor(url, proxy)),
   }
+}
+
+/** The proxy for calls to this address: none to this machine, which a proxy on another machine would take for itself. */
+export function proxyFor(address: URL, proxy: string | undefined): string | undefined {
+  const isBypassed = proxy && isLoopback(address) && !isLoopback(parse(proxy, 'proxy'))
+  return isBypassed ? undefined : proxy
+}
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+function isLoopback(url: URL): boolean {
+  const { host } = place(url)
+  const version = isIP(host)
+  if (version === 0) return host === 'localhost' || host.endsWith('.localhost')
+  return loopback.check(host, version === 6 ? 'ipv6' : 'ipv4')
 }
 
 function readProxy(proxy: string | undefined): ProxyEndpoint | undefined {

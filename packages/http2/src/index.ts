@@ -1,5 +1,5 @@
 export { reach } from './dial.ts'
-export type { TlsOptions } from './endpoint.ts'
+export { proxyFor, type TlsOptions } from './endpoint.ts'
 export { FrameReader } from './frame-reader.ts'
 export {
   clientPreface,

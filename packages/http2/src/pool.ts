@@ -53,6 +53,8 @@ const receiveWindow = 16 * 1024 * 1024
 const quantum = 64
 const busyTickMs = 50
 const idleTickMs = 1_000
+/** A tick that is this late follows a stall of the event loop. */
+const stallMs = 1_000
 
 /** Connections are opened by the first multicast, not here. */
 export function openPool(options: PoolOptions): Pool {
@@ -120,6 +122,12 @@ export function openPool(options: PoolOptions): Pool {
     return undefined
   }
 
+  function tickWhenRead(dueAt: number): void {
+    // After a stall timers run before sockets are read: replies that have arrived would count as too late, and be sent again.
+    if (performance.now() - dueAt >= stallMs) setImmediate(tick)
+    else tick()
+  }
+
   function tick(): void {
     // An abort calls `tick` ahead of the timer, which must then not run in addition to the next one.
     clearTimeout(timer)
@@ -138,8 +146,12 @@ export function openPool(options: PoolOptions): Pool {
     if (multicasts.length > 0) {
       if (timer?.hasRef()) return
       clearTimeout(timer)
-      timer = setTimeout(tick, busyTickMs)
-    } else if (timer === undefined && set.links.size > 0) timer = setTimeout(tick, idleWaitMs()).unref()
+      timer = tickIn(busyTickMs)
+    } else if (timer === undefined && set.links.size > 0) timer = tickIn(idleWaitMs()).unref()
+  }
+
+  function tickIn(ms: number): NodeJS.Timeout {
+    return setTimeout(tickWhenRead, ms, performance.now() + ms)
   }
 
   /** Until a link has to be pinged, or its ping to be acknowledged: a look each second at thousands of idle pools would cost. */

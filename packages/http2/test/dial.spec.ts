@@ -1,11 +1,12 @@
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
 import { connect, createServer, type Socket } from 'node:net'
-import { createServer as createTlsServer } from 'node:tls'
+import { createServer as createTlsServer, TLSSocket } from 'node:tls'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { reach } from '../src/dial.ts'
-import { readEndpoint } from '../src/endpoint.ts'
+import { proxyFor, readEndpoint } from '../src/endpoint.ts'
 import type { Pool } from '../src/pool.ts'
-import { ca, server as certificate } from './support/certificates.ts'
+import { ca, server as certificate, client } from './support/certificates.ts'
 import { makePools, multicast } from './support/pools.ts'
 import { listen, startRawServer } from './support/raw-server.ts'
 import { answer } from './support/reply-frames.ts'
@@ -28,13 +29,17 @@ async function sendInVain(pool: Pool) {
 }
 
 /** A proxy that supports CONNECT; with `refuse` it replies with that status instead. */
-async function startProxy(refuse?: string) {
+async function startProxy(refuse?: string, { secure = false } = {}) {
   const asked: { target: string; authorization: string | undefined }[] = []
+  const identities: string[] = []
   const sockets: Socket[] = []
-  const server = createHttpServer()
+  const server = secure
+    ? createHttpsServer({ ...certificate, ca, requestCert: true, rejectUnauthorized: false })
+    : createHttpServer()
   server.on('connect', (request: IncomingMessage, near: Socket, head: Buffer) => {
     asked.push({ target: request.url!, authorization: request.headers['proxy-authorization'] })
     sockets.push(near)
+    if (near instanceof TLSSocket) identities.push(...Object.keys(near.getPeerCertificate()))
     near.on('error', () => {})
     if (refuse !== undefined) return near.end(`HTTP/1.1 ${refuse}\r\n\r\n`)
     const [host, port] = request.url!.split(':')
@@ -52,7 +57,7 @@ async function startProxy(refuse?: string) {
       await new Promise((resolve) => server.close(resolve))
     },
   })
-  return { port, asked }
+  return { port, asked, identities }
 }
 
 /** A server that sends `bytes` on every connection and ignores its input. */
@@ -112,6 +117,19 @@ describe('connecting', () => {
     ])
   })
 
+  it('checks the certificate of a proxy with the same authorities, and does not show it the client certificate', async () => {
+    const server = pools.keep(await startRawServer(echo, { ...tls, ca, requestCert: true }))
+    const proxy = await startProxy(undefined, { secure: true })
+    const through = { origin: server.origin, proxy: `https://localhost:${proxy.port}` }
+    const recorder = await multicast(pools.pool({ ...through, tls: { ca, ...client } }), { count: 5 })
+    expect(recorder.tally()).toEqual({ 200: 5 })
+    expect(proxy.asked).toHaveLength(1)
+    expect(proxy.identities).toEqual([])
+    const strange = await sendInVain(pools.pool({ ...through, tls: client }))
+    expect(strange.failures.get(0)?.message).toContain('certificate')
+    expect(proxy.asked).toHaveLength(1)
+  })
+
   it('uses a proxy without TLS too', async () => {
     const server = pools.keep(await startRawServer(echo))
     const proxy = await startProxy()
@@ -160,6 +178,32 @@ describe('connecting', () => {
   ])('reads %s', (origin, endpoint) => {
     expect(readEndpoint(origin)).toMatchObject(endpoint)
   })
+})
+
+describe('the proxy of a call', () => {
+  const remote = 'http://proxy.test:3128'
+
+  it.each([
+    'http://127.0.0.1:9000',
+    'https://127.1.2.3',
+    'http://[::1]:9000',
+    'http://localhost',
+    'http://a.localhost',
+  ])('to %s is not one on another machine', (origin) => {
+    expect(readEndpoint(origin, remote).proxy).toBeUndefined()
+    expect(proxyFor(new URL(origin), remote)).toBeUndefined()
+    const local = 'http://127.0.0.1:3128'
+    expect(readEndpoint(origin, local).proxy?.port).toBe(3128)
+    expect(proxyFor(new URL(origin), local)).toBe(local)
+  })
+
+  it.each(['https://api.vendor.test', 'https://128.0.0.1', 'https://[::2]', 'https://localhost.test'])(
+    'to %s is the given one',
+    (origin) => {
+      expect(readEndpoint(origin, remote).proxy?.host).toBe('proxy.test')
+      expect(readEndpoint(origin).proxy).toBeUndefined()
+    },
+  )
 })
 
 describe('reaching a server', () => {

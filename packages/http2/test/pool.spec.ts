@@ -110,6 +110,22 @@ describe('a pool', () => {
     expect(recorder.failures.get(0)?.message).toContain('ECONNREFUSED')
   })
 
+  it('reads the replies that arrived while the event loop stood still before it judges time limits', async () => {
+    const server = pools.keep(await startRawServer({}))
+    const pool = pools.pool({ origin: server.origin })
+    const clock = stoppedClock()
+    const { recorder, done } = begin(pool, { count: 1, timeoutMs: 5_000 })
+    await until('the server has the request', () => server.paths.length === 1)
+    // After an immediate Node runs the timers that are due, as that of the pool's next tick, before it reads sockets.
+    setImmediate(() => {
+      server.connections[0]!.send(answer(1))
+      clock.advance(10_000)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+    })
+    await done
+    expect(recorder.tally()).toEqual({ 200: 1 })
+  })
+
   it('does not wait when the backoff ends after the deadline', async () => {
     const pool = pools.pool({ origin: `http://localhost:${await freePort()}`, random: () => 0 })
     // The clock stands still: a request that waited for its deadline would never be reported.

@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { CallRefused, checkAddress, type GuardOptions, lookupOf } from './check-address.ts'
+import { CallRefused, checkAddress, connectTo, type GuardOptions } from './check-address.ts'
 
 /** Calls a URL and follows redirects. The caller must read or destroy the response. Throws CallRefused. */
 export type GuardedCall = (
@@ -11,7 +11,7 @@ export type GuardedCall = (
 const MAX_REDIRECTS = 3
 
 /**
- * For URLs that callers choose, which must not reach internal addresses (SSRF): the connection goes to the address that was checked. The
+ * For URLs that callers choose, which must not reach internal addresses (SSRF): the connection goes to an address that was checked. The
  * same holds for each redirect. `protocols` are those that may be called, also by a redirect.
  */
 export function createGuardedCall(
@@ -22,10 +22,10 @@ export function createGuardedCall(
     url: URL,
     { method, accept, signal }: Parameters<GuardedCall>[1],
   ): Promise<IncomingMessage> {
-    const address = await checkAddress(url.hostname, guard, signal)
+    const addresses = await checkAddress(url.hostname, guard, signal)
     const request = url.protocol === 'https:' ? httpsRequest : httpRequest
     return new Promise((resolveCall, reject) => {
-      request(url, { method, signal, agent: false, headers: { accept }, lookup: lookupOf(address) })
+      request(url, { method, signal, agent: false, headers: { accept }, ...connectTo(addresses) })
         .on('response', resolveCall)
         .on('error', reject)
         .end()

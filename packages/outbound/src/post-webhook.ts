@@ -1,6 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
-import { CallRefused, checkAddress, type GuardOptions, lookupOf } from './check-address.ts'
+import { CallRefused, checkAddress, connectTo, type GuardOptions } from './check-address.ts'
 import { signedHeaders } from './sign-webhook.ts'
 
 /** `error` is set if there was no answer: a sentence without the full stop. */
@@ -23,14 +23,15 @@ const MAX_ANSWER = 64 * 1024
 
 /**
  * Sends the requests of one webhook, one after another. The name is resolved and checked for each request; the connection of the request
- * before is used again only if it goes to the address that was checked. Redirects are not followed.
+ * before is used again only if the name leads to the same addresses. Redirects are not followed.
  */
 export function createWebhookPoster(options: GuardOptions & { limitMs?: number } = {}): WebhookPoster {
   const { limitMs = LIMIT_MS, ...guard } = options
   let kept: { key: string; agent: HttpAgent } | undefined
 
-  function agentFor(protocol: string, address: string): HttpAgent {
-    const key = `${protocol} ${address}`
+  function agentFor(protocol: string, addresses: readonly string[]): HttpAgent {
+    // Sorted, because a resolver may return the same addresses in another order each time.
+    const key = [protocol, ...addresses.toSorted()].join(' ')
     if (kept?.key === key) return kept.agent
     kept?.agent.destroy()
     const settings = { keepAlive: true, maxSockets: 1 }
@@ -40,22 +41,22 @@ export function createWebhookPoster(options: GuardOptions & { limitMs?: number }
 
   function send(
     url: URL,
-    address: string,
+    addresses: readonly string[],
     headers: Record<string, string | number>,
     body: Buffer,
     signal: AbortSignal,
   ): Promise<PostResult> {
     const request = url.protocol === 'https:' ? httpsRequest : httpRequest
-    const agent = agentFor(url.protocol, address)
+    const agent = agentFor(url.protocol, addresses)
     return new Promise((resolve, reject) => {
       let result: PostResult | undefined
-      const call = request(url, { method: 'POST', headers, signal, agent, lookup: lookupOf(address) })
+      const call = request(url, { method: 'POST', headers, signal, agent, ...connectTo(addresses) })
       call.on('error', (error: NodeJS.ErrnoException) => {
         // It answered without reading the whole request.
         if (result) resolve(result)
         // The server closed the connection while it was idle, so it has not read the request.
         else if (call.reusedSocket && error.code === 'ECONNRESET' && !signal.aborted)
-          resolve(send(url, address, headers, body, signal))
+          resolve(send(url, addresses, headers, body, signal))
         else reject(error)
       })
       call.on('response', (response) => {

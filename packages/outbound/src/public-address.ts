@@ -20,6 +20,8 @@ const reserved4: [string, number][] = [
 ]
 /** In IPv6 only 2000::/3 is routed; the reserved blocks in it embed IPv4 addresses or are for documentation. */
 const routed6: [string, number] = ['2000::', 3]
+/** A translator (NAT64) sends what goes to this block to the IPv4 address in its last 32 bits; DNS64 makes such addresses of public names. */
+const translated = { prefix: '64:ff9b::', bits: 96 }
 const reserved6: [string, number][] = [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -28,10 +30,14 @@ const reserved6: [string, number][] = [
 ]
 
 const reserved = new BlockList()
-for (const [net, bits] of reserved4) reserved.addSubnet(net, bits, 'ipv4')
+for (const [net, bits] of reserved4) {
+  reserved.addSubnet(net, bits, 'ipv4')
+  reserved.addSubnet(translated.prefix + net, translated.bits + bits, 'ipv6')
+}
 for (const [net, bits] of reserved6) reserved.addSubnet(net, bits, 'ipv6')
 const routed = new BlockList()
 routed.addSubnet(...routed6, 'ipv6')
+routed.addSubnet(translated.prefix, translated.bits, 'ipv6')
 
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !reserved.check(address, 'ipv4')

@@ -62,6 +62,20 @@ describe('a request to a webhook', () => {
     expect(called).toEqual(['127.0.0.1', '127.0.0.2'])
   })
 
+  it('tries the next address if one leads nowhere', async () => {
+    // Nothing listens on it, as on the address of IPv6 of many hosts.
+    const post = open({ mayCall: () => true, resolveName: async () => ['::1', '127.0.0.1'] })
+    expect(await post()).toEqual({ status: 200 })
+    expect(called).toEqual(['127.0.0.1'])
+  })
+
+  it('uses its connection again if the same addresses come in another order', async () => {
+    const addresses = ['127.0.0.1', '127.0.0.2']
+    const post = open({ mayCall: () => true, resolveName: async () => addresses.reverse() })
+    for (let i = 0; i < 3; i++) expect(await post()).toEqual({ status: 200 })
+    expect(sockets.size).toBe(1)
+  })
+
   it('is not made if one of the addresses may not be called', async () => {
     const post = open({
       mayCall: (address) => address !== '127.0.0.3',

@@ -13,7 +13,7 @@ import { answerWithin, reasonOf } from './errors.ts'
 import { fetchOncePerWake } from './fetch-once.ts'
 import { type QueueLog, throttleLog } from './log.ts'
 import type { RedisAddress } from './queue-url.ts'
-import { serverProblems } from './redis-server.ts'
+import { isDemotion, serverProblems } from './redis-server.ts'
 
 /**
  * Two clients per process, and one blocking connection per worker. The client that adds fails at once while Redis is
@@ -115,9 +115,8 @@ export function connect(address: RedisAddress, { retry, ...options }: ConnectOpt
     connectTimeout: 5_000,
     keepAlive: 10_000,
     autoResendUnfulfilledCommands: options.enableOfflineQueue,
-    // A demoted master replies READONLY; reconnecting finds the new one.
-    reconnectOnError: (error) =>
-      error.message.startsWith('READONLY') ? (options.enableOfflineQueue ? 2 : 1) : false,
+    // Reconnecting finds the new master.
+    reconnectOnError: (error) => (isDemotion(error.message) ? (options.enableOfflineQueue ? 2 : 1) : false),
   }
   switch (address.topology) {
     case 'single':

@@ -3,6 +3,9 @@ export function infoField(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1]
 }
 
+/** Whether an error says that the server is no longer the master. Redis 6 puts other words before the code when a script wrote. */
+export const isDemotion = (message: string) => message.includes('READONLY')
+
 /** Returns what an operator should change, from the text of INFO. */
 export function serverProblems(info: string): string[] {
   const field = (name: string) => infoField(info, name)

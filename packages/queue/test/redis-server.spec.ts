@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { serverProblems } from '../src/redis-server.ts'
+import { isDemotion, serverProblems } from '../src/redis-server.ts'
 
 const info = (version: string, policy: string) =>
   `# Server\r\nredis_version:${version}\r\nredis_mode:standalone\r\n# Memory\r\nmaxmemory_policy:${policy}\r\n`
@@ -18,4 +18,17 @@ describe('what is wrong with a Redis server', () => {
   it('is empty when the server hides it', () => {
     expect(serverProblems('')).toEqual([])
   })
+})
+
+describe('an error of Redis', () => {
+  it.each([
+    ["READONLY You can't write against a read only replica.", true],
+    [
+      "ERR Error running script (call to f_6b1b): @user_script:15: @user_script: 15: -READONLY You can't write against a read only replica.",
+      true,
+    ],
+    ["READONLY You can't write against a read only replica. script: 6b1b, on @user_script:15.", true],
+    ["OOM command not allowed when used memory > 'maxmemory'.", false],
+    ['LOADING Redis is loading the dataset in memory', false],
+  ])('%s: the server is demoted: %s', (message, demoted) => expect(isDemotion(message)).toBe(demoted))
 })

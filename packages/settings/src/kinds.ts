@@ -100,9 +100,23 @@ export const address = <F extends string | undefined>(
       throw new Error(`must be a URL that begins with ${schemes.map((one) => `${one}://`).join(' or ')}`)
     }
     // A list of hosts, as for Redis Sentinel and Cluster, is not a URL; packages/queue parses it.
-    if (!value.includes(',') && !URL.canParse(value)) throw new Error('must be a valid URL')
+    const isList = scheme.startsWith('redis') && value.includes(',')
+    if (!isList && !URL.canParse(value)) throw new Error('must be a valid URL')
+    // The clients of the other schemes read user name and password in their own way.
+    if (scheme.startsWith('http') && !hasDecodableCredentials(new URL(value)))
+      throw new Error('must have a percent sign in its user name or password written as %25')
     return value.replace(/\/+$/, '')
   })
+
+function hasDecodableCredentials({ username, password }: URL): boolean {
+  try {
+    decodeURIComponent(username)
+    decodeURIComponent(password)
+    return true
+  } catch {
+    return false
+  }
+}
 
 export const key32 = (name: string, about: string, options: Options<undefined>) =>
   setting<Buffer, undefined>(name, about, options, '32 bytes in hex or base64', (value) => {

@@ -55,6 +55,7 @@ describe('readSettings', () => {
       HERALD_REGISTER: 'off',
       HERALD_ACK_SECONDS: '0',
       HERALD_XIAOMI_URL: 'http://127.0.0.1:9000/',
+      HERALD_PROXY: 'http://me:100%25@proxy:3128',
       HERALD_DATABASE_CONNECTIONS: '25',
       HERALD_DATABASE_PREPARE: 'off',
       QUEUE_URL: 'redis-sentinel://a:26379,b:26379/main',
@@ -66,6 +67,7 @@ describe('readSettings', () => {
       ackSeconds: 0,
       databaseConnections: 25,
       databasePrepare: false,
+      proxy: 'http://me:100%25@proxy:3128',
       queueUrl: 'redis-sentinel://a:26379,b:26379/main',
       masterKey: Buffer.alloc(32, 0xab),
     })
@@ -117,6 +119,16 @@ describe('readSettings', () => {
       'HERALD_PUBLIC_URL must be a URL that begins with http:// or https://, not "push.example.com".',
     ],
     [{ HERALD_FCM_URL: 'https://[' }, 'HERALD_FCM_URL must be a valid URL, not "https://[".'],
+    [{ HERALD_PROXY: 'http://a:3128,b:3128' }, 'HERALD_PROXY must be a valid URL.'],
+    [{ DATABASE_URL: 'postgres://a:5432,b:5432/db' }, 'DATABASE_URL must be a valid URL.'],
+    [
+      { HERALD_PROXY: 'http://me:100%@proxy:3128' },
+      'HERALD_PROXY must have a percent sign in its user name or password written as %25.',
+    ],
+    [
+      { HERALD_PROXY: 'http://m%e:hush@proxy:3128' },
+      'HERALD_PROXY must have a percent sign in its user name or password written as %25.',
+    ],
     [{ HERALD_MASTER_KEY: 'hush' }, 'HERALD_MASTER_KEY must be 32 bytes in hex or base64.'],
     [{ HERALD_OPERATOR_KEY: 'short' }, 'HERALD_OPERATOR_KEY must have 16 characters or more.'],
     [{ HERALD_TOKEN_KEY: 'hush' }, 'HERALD_TOKEN_KEY must be an EC private key on the curve P-256 in PEM.'],

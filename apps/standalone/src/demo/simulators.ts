@@ -53,7 +53,8 @@ export async function startSimulators(
       ...given,
       vendorUrls: Object.assign({ ...given.vendorUrls }, ...all.map(({ urls }) => urls)),
       vendorCa: [given.vendorCa, ...authorities].filter(Boolean).join('\n') || undefined,
-      // A remote proxy cannot reach this machine's loopback; it is only kept for the vendors that are not simulated.
+      // Kept for the vendors that are not simulated. A proxy on another machine cannot reach this machine's loopback, and is not used for it
+      // (proxyFor in packages/http2).
       proxy: channels.length === vendorChannels.length ? undefined : given.proxy,
     },
     urls: Object.fromEntries(

@@ -1,4 +1,4 @@
-import { secureContextOf } from '@herald/http2'
+import { proxyFor, secureContextOf } from '@herald/http2'
 import { Agent, type Dispatcher, ProxyAgent } from 'undici'
 import type { TransportDeps } from '../channel.ts'
 import { abortWith } from './abort.ts'
@@ -28,7 +28,7 @@ export type HttpClientOptions = Pick<TransportDeps, 'proxy' | 'ca' | 'timeoutMs'
 
 export function openHttpClient(options: HttpClientOptions): HttpClient {
   const { timeoutMs, maxBytes = 4 << 20 } = options
-  const dispatcher = openDispatcher(options)
+  const { dispatcherFor, destroy } = openDispatchers(options)
   return {
     async call(request) {
       const { signal } = request
@@ -44,7 +44,7 @@ export function openHttpClient(options: HttpClientOptions): HttpClient {
       const unlink = signal && abortWith(stop, signal)
       try {
         const url = new URL(request.url)
-        const reply = await dispatcher.request({
+        const reply = await dispatcherFor(url).request({
           origin: url.origin,
           path: url.pathname + url.search,
           method: request.method ?? 'POST',
@@ -67,18 +67,26 @@ export function openHttpClient(options: HttpClientOptions): HttpClient {
       }
     },
     // destroy, not close: close waits for calls in flight.
-    close: () => dispatcher.destroy(),
+    close: destroy,
   }
 }
 
 /** Maximum number of connections per origin. */
 const connections = 32
 
-function openDispatcher(options: HttpClientOptions): Dispatcher {
-  const tls = { secureContext: secureContextOf(vendorTls(options.ca)) }
+function openDispatchers({ proxy, ca, timeoutMs }: HttpClientOptions) {
+  const tls = { secureContext: secureContextOf(vendorTls(ca)) }
   const common = { connections, pipelining: 1, keepAliveTimeout: 30_000, keepAliveMaxTimeout: 300_000 }
-  if (options.proxy) return new ProxyAgent({ ...common, uri: options.proxy, requestTls: tls, proxyTls: tls })
-  return new Agent({ ...common, connect: { ...tls, timeout: options.timeoutMs } })
+  const direct = new Agent({ ...common, connect: { ...tls, timeout: timeoutMs } })
+  const proxied = proxy
+    ? new ProxyAgent({ ...common, uri: proxy, requestTls: tls, proxyTls: tls })
+    : undefined
+  return {
+    dispatcherFor: (url: URL): Dispatcher => (proxied && proxyFor(url, proxy) ? proxied : direct),
+    async destroy() {
+      await Promise.all([direct.destroy(), proxied?.destroy()])
+    },
+  }
 }
 
 async function readText(body: AsyncIterable<Buffer>, max: number): Promise<string> {

@@ -139,6 +139,11 @@ describe('the HTTP client of the vendor channels', () => {
     expect(asked.at(-1)).toBe(`CONNECT ${new URL(url).host}`)
   })
 
+  it('does not call this machine through a proxy on another one', async () => {
+    const url = await serve((_, response) => response.end('direct'))
+    expect((await open({ proxy: 'http://proxy.invalid:3128' }).call({ url })).text).toBe('direct')
+  })
+
   it('trusts an additional authority and no unknown one', async () => {
     const { url, ca } = await serveTls()
     expect((await open({ ca }).call({ url })).text).toBe('encrypted')
