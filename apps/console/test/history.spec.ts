@@ -289,7 +289,7 @@ describeWith('chromium')('the history in the console', () => {
     await card.getByText('Events: 2').waitFor()
     sink.answerWith(410)
     // At the next try; the pauses double while the steps above take their time.
-    await card.getByText('resting', { exact: true }).waitFor()
+    await card.getByText('suspended', { exact: true }).waitFor()
     await card.getByText(/Nothing is sent until the webhook is saved/).waitFor()
     sink.answerWith(204)
 

@@ -85,7 +85,7 @@ async function fail(
   const about = { webhook: work.webhookId, app: work.appId, status, error }
   if (rest) {
     meters.rested(rest.cause)
-    log.error(about, `a webhook rests: ${rest.reason}; save it, test it or replay to wake it`)
+    log.error(about, `a webhook is suspended: ${rest.reason}; save it, test it or replay to resume it`)
   } else if (work.attempts === 0)
     log.warn(about, 'a request to a webhook failed; it is repeated for 72 hours')
 }

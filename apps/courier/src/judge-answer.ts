@@ -13,7 +13,7 @@ export type Judgement =
 
 const FIRST_PAUSE = 1
 const MAX_PAUSE = 3600
-/** Seconds for which requests may fail before the webhook rests. */
+/** Seconds for which requests may fail before the webhook is suspended. */
 const PATIENCE = 72 * 3600
 const GONE = 410
 

@@ -495,7 +495,7 @@ export class HeraldServer {
     return this.call('GET', '/admin/webhook/list')
   }
 
-  /** Sends an entry of the type `webhook.test` now. A success wakes a webhook that rests. */
+  /** Sends an entry of the type `webhook.test` now. A success resumes a suspended webhook. */
   testWebhook(webhookId: Int64): Promise<WebhookTest> {
     return this.call('POST', '/admin/webhook/test', { webhook_id: webhookId })
   }

@@ -50,12 +50,13 @@ export function addWebhookCommands(program: Command): void {
       const found = await asAdmin((server) => server.webhooks())
       for (const one of found) io.record(one)
       io.say(found.length === 0 ? 'There are no webhooks.' : table(webhookHead, found.map(webhookRow)))
-      for (const { name, rest_reason: reason } of found) if (reason) io.note(`${name} rests: ${reason}.`)
+      for (const { name, rest_reason: reason } of found)
+        if (reason) io.note(`${name} is suspended: ${reason}.`)
     })
   webhook
     .command('test')
     .argument('<webhook_id>', 'as webhook list shows it', readId)
-    .description('Send a test event now; a success wakes a webhook that rests')
+    .description('Send a test event now; a success resumes a suspended webhook')
     .addHelpText('after', examples('webhook test 3'))
     .action(async (id: bigint, _flags: object, command: Command) => {
       const { io, asAdmin } = openShell(command)

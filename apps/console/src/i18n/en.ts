@@ -885,7 +885,7 @@ export const en = {
   webhookState: {
     active: 'active',
     failing: 'failing',
-    rested: 'resting',
+    rested: 'suspended',
   },
   event: {
     task_finished: 'All devices of a task have a result, or wait in inboxes only.',
