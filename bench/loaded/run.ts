@@ -26,6 +26,7 @@ type Scale = {
   devices: number
   few: number
   seconds: number
+  settleMs: number
 }
 
 const scales = {
@@ -38,6 +39,7 @@ const scales = {
     devices: 500_000,
     few: 10_000,
     seconds: 60,
+    settleMs: 60_000,
   },
   quick: {
     sizes: loadedSizes,
@@ -48,6 +50,7 @@ const scales = {
     devices: 100_000,
     few: 10_000,
     seconds: 20,
+    settleMs: 20_000,
   },
   // Shows that it works; its figures mean nothing.
   small: {
@@ -59,6 +62,7 @@ const scales = {
     devices: 3_000,
     few: 300,
     seconds: 2,
+    settleMs: 0,
   },
 } satisfies Record<string, Scale>
 
@@ -126,7 +130,7 @@ export async function measureLoaded(options: {
       const rounds: Round[] = []
       const run = (kind: keyof typeof templates) => {
         say(`${name}, round ${rounds.length + 1}, ${kind} …`)
-        return inCopy(templates[kind], (url) => measure({ url, masterKey }))
+        return inCopy(templates[kind], (url) => measure({ url, masterKey, settleMs: scale.settleMs }))
       }
       try {
         while (rounds.length < count) rounds.push({ empty: await run('empty'), loaded: await run('loaded') })

@@ -43,6 +43,7 @@ export async function measureBroadcast(
        SELECT few.id, device.id FROM few, device WHERE app_id = $1 ORDER BY device.id LIMIT $2`,
       [herald.appId, small],
     )
+    await sleep(database?.settleMs ?? 0)
     // A warm-up, because connections, prepared statements and the JIT are warm in a real deployment.
     await broadcast(herald, { tag: ['few'] }, small)
     await sink.takeCounts()

@@ -20,7 +20,11 @@ const apiMemoryFlags = '--max-semi-space-size=8'
 export type Deployment = Awaited<ReturnType<typeof startDeployment>>
 
 /** A database that exists before the deployment, on a server that outlives it. */
-export type GivenDatabase = { url: string; masterKey: Buffer }
+/**
+ * `settleMs`: how long the programs run before a figure is taken that their searches would change. In a database with many days a search costs
+ * more to plan than to run, and each connection plans it once.
+ */
+export type GivenDatabase = { url: string; masterKey: Buffer; settleMs?: number }
 
 /** The server of every measured database. Its memory holds a million devices. */
 export const startBenchServer = () => startTestServer({ durable: true, settings: { shared_buffers: '1GB' } })

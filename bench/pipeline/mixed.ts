@@ -1,3 +1,4 @@
+import { sleep } from '@herald/async'
 import type { Channel } from '@herald/domain'
 import { freePort } from '@herald/testkit'
 import { cpuNote, cpuPerItem, type Metrics, rounded, totalCpuPerItem } from '../metric.ts'
@@ -47,6 +48,7 @@ export async function measureMixed(
     const tokens = await addMixedDevices(herald.db, herald.appId, { devices, native, few: small })
     await untilJoined(herald.db)
     await clients.ask({ ask: 'connect', url: `ws://127.0.0.1:${port}/native`, tokens })
+    await sleep(database?.settleMs ?? 0)
     // A warm-up, because connections, prepared statements and the JIT are warm in a real deployment.
     await broadcast(processes, { tag: ['few'] })
     const { rate, cost, cpu, memory } = await broadcast(processes, 'all')

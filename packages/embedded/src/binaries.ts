@@ -86,7 +86,7 @@ export function copyOnce(from: string, folder: string, copy: string): boolean {
 /** In a directory where everyone may write, a folder of that name may belong to another user. */
 function isOurs(folder: string): boolean {
   const { uid, mode } = lstatSync(folder)
-  return uid === 0 && (mode & 0o022) === 0 && (mode & 0o170000) === 0o040000
+  return uid === process.getuid?.() && (mode & 0o022) === 0 && (mode & 0o170000) === 0o040000
 }
 
 /** The package may have been installed with a strict umask. */

@@ -10,11 +10,9 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(top, { recursive: true }))
 
-// Copies are made for the user that root starts the server as.
-const describeAsRoot = process.getuid?.() === 0 ? describe : describe.skip
 const modeOf = (...path: string[]) => statSync(join(top, ...path)).mode & 0o777
 
-describeAsRoot('a copy of the binaries', () => {
+describe('a copy of the binaries', () => {
   it.each([0o022, 0o027, 0o077])('can be run by every user, with a umask of %d too', (umask) => {
     const before = process.umask(umask)
     try {
