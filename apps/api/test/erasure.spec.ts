@@ -299,12 +299,13 @@ describe('POST /admin/erase', () => {
     const once = [await counted(), await told()]
     expect(once[0]).toHaveLength(2)
 
+    await query(`INSERT INTO presence VALUES ($1, 'gone-node', 1)`, [deviceId])
     const holder = await db.pool.connect()
     let erasing: Promise<unknown>
     try {
-      // The receipts are deleted before the device, which is held here.
+      // The receipts are deleted before the device with its presence, which is held here.
       await holder.query('BEGIN')
-      await holder.query('SELECT 1 FROM device WHERE id = $1 FOR UPDATE', [deviceId])
+      await holder.query('SELECT 1 FROM presence WHERE device_id = $1 FOR UPDATE', [deviceId])
       erasing = erase({ alias: 'usr_nina' })
       await until(async () => (await rowsOf(deviceId)).receipt === 0)
       expect(await report()).toEqual([0, 0])

@@ -5,6 +5,8 @@ import { findImbalances } from '../src/readings/index.ts'
 import { firstTaskIdAt } from '../src/store/partitions.ts'
 import {
   acceptTasks,
+  addRecall,
+  beginRecall,
   beginTasks,
   cancelTask,
   type DueTask,
@@ -12,6 +14,7 @@ import {
   listTasks,
   type PlannedTask,
   pauseTask,
+  recallable,
   releaseBundles,
   singleToBegin,
   takeDueTasks,
@@ -283,6 +286,40 @@ describe('a group', () => {
         [[first, second]],
       )
       expect(rows).toEqual([{ state: 'held' }, { state: 'ready' }])
+    })
+
+    it('is cancelled by a recall that is made while it begins, or recalled after it was sent', async () => {
+      const appId = 'recalled'
+      const ids = await schedule(appId, 10)
+      const [first, second] = ids as [number, number]
+      const tasks = toBegin((await take(100))!.tasks)
+      /** As if the planner began the tasks after the recall has looked for a bundle. */
+      let mayBegin = true
+      const pool = new Proxy(db.pool, {
+        get(target, key) {
+          if (key !== 'query') return Reflect.get(target, key)
+          return async (statement: { name: string }) => {
+            const result = await target.query(statement as never)
+            if (mayBegin && statement.name.startsWith('leave-bundle@')) {
+              mayBegin = false
+              await beginTasks(db, tasks)
+            }
+            return result
+          }
+        },
+      })
+      const task = (await recallable(db, { appId }, first))!
+      const by = { actor: 'spec', detail: {} }
+      const recall = await addRecall({ ...db, pool }, { appId }, task, sampleMessage(), by)
+      const { rows } = await db.pool.query('SELECT state, cancelling FROM task WHERE id = $1', [first])
+      expect(rows).toEqual([{ state: 'sending', cancelling: true }])
+      // Of another one, as if the process of its recall had ended before it left its bundle.
+      expect(await beginRecall(db, recall.taskId, second)).toBe(false)
+      await db.pool.query(
+        `UPDATE bundle SET status = overlay(status placing 's' from array_position(tasks, $1::bigint))`,
+        [second],
+      )
+      expect(await beginRecall(db, recall.taskId, second)).toBe(true)
     })
   })
 

@@ -5,7 +5,7 @@ import {
   type TestPooler,
   testDatabase,
 } from '@herald/testkit'
-import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Copied, copyInto } from '../src/store/copy.ts'
 import { type Database, openDatabase } from '../src/store/index.ts'
 
@@ -59,5 +59,30 @@ describeWith('pgbouncer')('copying rows behind PgBouncer in transaction mode', (
     expect(await counts()).toEqual({ devices: 6000, bindings: 6000, tags: 6000 })
     await copyInto(db, rowsOf(14_000).slice(0, 1))
     expect(await counts()).toEqual({ devices: 8000, bindings: 6000, tags: 6000 })
+  })
+})
+
+describe('copying rows over connections that prepare nothing', () => {
+  let database: TestDatabase
+  let db: Database
+  beforeAll(async () => {
+    database = await testDatabase()
+    db = openDatabase(database.url, { prepare: false })
+  })
+  afterAll(async () => {
+    await db.close()
+    await database.drop()
+  })
+
+  it('inserts them, alone and after a statement of the same transaction', async () => {
+    const tag = (device: number): Copied[] => [
+      { table: 'device_tag', columns: ['tag_id', 'device_id'], rows: Buffer.from(`1\t${device}\n`) },
+    ]
+    await copyInto(db, tag(1))
+    await copyInto(db, tag(2), async (runner) => {
+      await runner.query({ name: 'first', text: 'SELECT $1::int', values: [1] })
+    })
+    const { rows } = await db.pool.query('SELECT device_id FROM device_tag ORDER BY 1')
+    expect(rows).toEqual([{ device_id: 1 }, { device_id: 2 }])
   })
 })

@@ -1,9 +1,17 @@
-import { until } from '@herald/testkit'
+import { acceptPlan, until } from '@herald/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { bind, unbind } from '../src/devices/bindings.ts'
 import { openDeviceWriter } from '../src/devices/device-writer.ts'
-import { claimDevice, findDevice, listDevices, registerDevice, UserGone } from '../src/devices/devices.ts'
+import {
+  claimDevice,
+  findDevice,
+  listDevices,
+  registerDevice,
+  setAlias,
+  UserGone,
+} from '../src/devices/devices.ts'
 import { createPushTokens } from '../src/devices/push-tokens.ts'
+import { findImbalances } from '../src/readings/index.ts'
 import type { Database } from '../src/store/database.ts'
 import { changeApplicationSettings } from '../src/tenants/application-settings.ts'
 import { createApplication } from '../src/tenants/applications.ts'
@@ -170,6 +178,53 @@ describe('claiming a device', () => {
     expect(await movedAt()).toBe(first)
     await claimDevice(db, pushTokens, { appId: 'moved', guid: 'a', userId: two })
     expect(await movedAt()).toBeGreaterThan(first)
+  })
+})
+
+describe('the alias that an app sets', () => {
+  it('is another person if the device had one: what waits for the former one ends', async () => {
+    const appId = 'alias'
+    await openApplication(appId)
+    await registerDevice(db, pushTokens, { appId, guid: 'a' })
+    const device = (await findDevice(db, appId, { guid: 'a' }))!
+    const state = async () => {
+      const { rows } = await db.pool.query(
+        `SELECT alias, extract(epoch FROM moved_at)::float8 AS "movedAt", (SELECT count(*)::int FROM activity WHERE device_id = d.id) AS activities
+         FROM device d WHERE id = $1`,
+        [device.deviceId],
+      )
+      const { rows: inbox } = await db.pool.query('SELECT 1 FROM inbox WHERE device_id = $1', [
+        device.deviceId,
+      ])
+      return { ...rows[0], waiting: inbox.length }
+    }
+    const leave = async () => {
+      await acceptPlan(db, appId, { inbox: [device.deviceId] })
+      await db.pool.query(
+        `INSERT INTO activity (device_id, kind, name, app_id, token) VALUES ($1, 'activity', 'game', $2, 'game')`,
+        [device.deviceId, appId],
+      )
+    }
+    const { movedAt } = await state()
+    await leave()
+    for (const alias of ['carol', 'carol']) {
+      expect(await setAlias(db, appId, device, alias)).toBe(true)
+      expect(await state()).toEqual({ alias, movedAt, activities: 1, waiting: 1 })
+    }
+    expect(await setAlias(db, appId, device, 'dave')).toBe(true)
+    const changed = await state()
+    expect(changed).toMatchObject({ alias: 'dave', activities: 0, waiting: 0 })
+    expect(changed.movedAt).toBeGreaterThan(movedAt)
+    await leave()
+    expect(await setAlias(db, appId, device, null)).toBe(true)
+    const cleared = await state()
+    expect(cleared).toMatchObject({ alias: null, activities: 0, waiting: 0 })
+    expect(cleared.movedAt).toBeGreaterThan(changed.movedAt)
+    expect(await findImbalances(db)).toEqual([])
+    expect(await setAlias(db, appId, { ...device, tokenGeneration: device.tokenGeneration + 1 }, 'eve')).toBe(
+      false,
+    )
+    expect(await state()).toEqual(cleared)
   })
 })
 

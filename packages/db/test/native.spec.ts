@@ -580,6 +580,27 @@ describe('the inbox', () => {
     expect((await waitingInbox(db, [a!])).waiting).toEqual([])
   })
 
+  it('after the clock was set back reaches a device that was created before, but not one that got another owner', async () => {
+    const ids = (await devices(2)) as [number, number]
+    const [a] = ids
+    const { taskId } = await accept({ inbox: ids })
+    await db.pool.query(`UPDATE device SET moved_at = now() + interval '1 hour' WHERE id = ANY($1)`, [ids])
+    await db.pool.query('UPDATE device SET created_at = moved_at WHERE id = $1', [a])
+    const shown = [{ deviceId: a, taskId, sent: false }]
+    for (const maxRows of [100, 1]) expect((await waitingInbox(db, ids, maxRows)).waiting).toEqual(shown)
+    const changed = await ownerChangedSince(db.pool, ids, Date.now())
+    expect([...changed]).toEqual([[ids[1], { kind: 'ownerChanged', at: expect.any(Number) }]])
+    const wanted = ids.map((deviceId) => ({ deviceId, taskId, sent: false }))
+    expect(await sendFromInbox(db, wanted, 0, (messages) => messages)).toBe(1)
+    await db.pool.query('UPDATE inbox SET fallback_at = now() WHERE task_id = $1', [taskId])
+    const due: number[] = []
+    await fallBackDue(db, 100, async ({ recipients }) => {
+      due.push(...recipients)
+      return { plan: { batches: [], inbox: [], unreachable: 0 }, reasons: [] }
+    })
+    expect(due).toEqual([a])
+  })
+
   it('shows nothing to a disabled device', async () => {
     const ids = await devices(2)
     const { taskId } = await accept({ inbox: ids })

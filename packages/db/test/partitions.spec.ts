@@ -19,6 +19,7 @@ import {
   daysOf,
   groupByKeptDays,
   openDays,
+  runWithin,
   textWithin,
 } from '../src/store/days.ts'
 import { type Database, ensurePartitions } from '../src/store/index.ts'
@@ -94,9 +95,10 @@ describe('days of task ids', () => {
     expect(byDays([])).toEqual([])
   })
 
-  it('become one range if there are many, and take any number', () => {
-    const many = Array.from({ length: 20 }, (_, i) => day(2 * i))
-    expect(text(many)).toBe(`b.task_id >= 0 AND b.task_id < ${day(39)}`)
+  it('have none in between, however many there are, and take any number', () => {
+    const many = Array.from({ length: 20 }, (_, i) => day(40 * i))
+    const ranges = many.map((id) => `b.task_id >= ${id} AND b.task_id < ${id + day(1)}`)
+    expect(text(many)).toBe(`(${ranges.join(' OR ')})`)
     expect(() => text([-1, 2 ** 63])).not.toThrow()
   })
 })
@@ -226,6 +228,24 @@ describe('a database with partitions for many days', () => {
       ]),
     )
   }
+
+  it('prepares a statement of many days under a name of its own, which Postgres does not shorten', async () => {
+    const runs = Array.from({ length: 8 }, (_, n) => `${1000 + 20 * n}-${1009 + 20 * n}`).join(',')
+    const client = await db.pool.connect()
+    try {
+      for (const last of [2, 1, 2]) {
+        const days = { name: `${runs},${last}+`, of: (column: string) => `${column} = ${last}` }
+        const text = 'SELECT n FROM generate_series(1, 3) n WHERE in_days(n)'
+        expect(await runWithin(client, days, 'of-many-days', text, [])).toEqual([[last]])
+      }
+      const { rows } = await client.query(
+        `SELECT length(name) AS length FROM pg_prepared_statements WHERE name LIKE 'of-many-days@%'`,
+      )
+      expect(rows).toEqual([{ length: 29 }, { length: 29 }])
+    } finally {
+      client.release()
+    }
+  })
 
   it('leaves out ids of days that do not exist if they are of many days', async () => {
     const daysAhead = (from: number) =>

@@ -265,6 +265,32 @@ describe('request ids', () => {
     expect(rows).toEqual([{ n: 1 }])
   })
 
+  it('are found after the clock was set back to before the period in which they were used', async () => {
+    /** The second period begins in as many hours. */
+    const secondBeginsIn = async (hours: number) => {
+      const at = `now() + interval '${hours} hours'`
+      await db.pool.query(`UPDATE request_period SET to_at = ${at} WHERE period = 1`)
+      await db.pool.query(`UPDATE request_period SET from_at = ${at} WHERE period = 2`)
+    }
+    await secondBeginsIn(1)
+    await ensurePartitions(db)
+    await secondBeginsIn(-1)
+    const { taskId } = await accept('ahead')
+    await secondBeginsIn(1)
+    expect(await accept('ahead')).toMatchObject({ taskId, fresh: false })
+    expect(await findByRequestId(db, 'app', 'ahead')).toBe(taskId)
+    const behind = await accept('behind')
+    const { rows } = await db.pool.query(
+      `SELECT request_id, period FROM request WHERE request_id IN ('ahead', 'behind') ORDER BY 1`,
+    )
+    expect(rows).toEqual([
+      { request_id: 'ahead', period: 2 },
+      { request_id: 'behind', period: 1 },
+    ])
+    await secondBeginsIn(-1)
+    expect(await accept('behind')).toMatchObject({ taskId: behind.taskId, fresh: false })
+  })
+
   it('are kept for 30 days although tasks are kept for one, and as long as an older task exists', async () => {
     const { taskId } = await accept('kept')
     const forgotten = async () => (await findByRequestId(db, 'app', 'kept')) === undefined

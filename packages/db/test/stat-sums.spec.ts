@@ -263,6 +263,20 @@ describe('sums of statistics', () => {
     expect(await shown()).toMatchObject({ received: 1 })
   })
 
+  it('go on after the database was restored to a server whose transaction ids are lower', async () => {
+    await acceptPlan(db, app, { batches: [vendor(3)] })
+    await sumAll()
+    await acceptPlan(db, app, { batches: [vendor(2)] })
+    const { noted } = await head()
+    await until(async () => {
+      await sumStats(db, later())
+      return (await head()).noted! > noted!
+    })
+    await db.pool.query(`UPDATE stat_head SET summed = $1, xid = '4000000000000000000'`, [noted])
+    expect(await sumStats(db, later())).toBe(true)
+    await sumAll()
+  })
+
   it('wait for a transaction that read the head while the move of it was not committed', async () => {
     await sumAll()
     const { taskId } = await acceptPlan(db, app, { batches: [vendor(2)] })

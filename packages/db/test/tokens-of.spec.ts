@@ -149,3 +149,18 @@ it('finds a device that was disabled or moved before its binding was replaced', 
     { token: 'again', ...usual, disabled: true, movedAt: expect.any(Number) },
   ])
 })
+
+it('after the clock was set back sends to a device that was created before, but not to one that got another user', async () => {
+  const [created, moved] = [
+    await addDevice('created', { channel: 'honor' }),
+    await addDevice('moved-ahead', { channel: 'honor' }),
+  ]
+  await db.pool.query(`UPDATE device SET moved_at = now() + interval '1 hour' WHERE id = ANY($1)`, [
+    [created, moved],
+  ])
+  await db.pool.query('UPDATE device SET created_at = moved_at WHERE id = $1', [created])
+  expect(await found('honor', [created, moved], since())).toEqual([
+    { token: 'token-created', ...usual },
+    { token: 'token-moved-ahead', ...usual, movedAt: expect.any(Number) },
+  ])
+})

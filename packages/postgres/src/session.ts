@@ -57,8 +57,11 @@ class SessionClient extends pg.Client {
     this.on('error', () => {})
     if (!prepare) {
       const query = this.query.bind(this) as (statement: unknown, ...more: unknown[]) => unknown
+      // Statements that send themselves, such as a COPY, stay as they are: the object made here has no methods.
+      const isNamed = (statement: object) =>
+        'name' in statement && 'text' in statement && !('submit' in statement)
       const unnamed = (statement: unknown) =>
-        typeof statement === 'object' && statement !== null && 'name' in statement && 'text' in statement
+        typeof statement === 'object' && statement !== null && isNamed(statement)
           ? { ...statement, name: undefined }
           : statement
       this.query = ((statement: unknown, ...more: unknown[]) =>

@@ -258,18 +258,45 @@ export async function findDevice(
   return rows[0] && deviceOf(rows[0])
 }
 
-/** Returns false if the device was removed or has another push token. */
+/**
+ * Another alias is another person, as for the application's own server (`applyChange`): messages that wait or are on their way are not for
+ * it any more. Returns false if the device was removed or has another push token.
+ */
 export async function setAlias(
   db: Database,
   appId: string,
   { deviceId, tokenGeneration }: FoundDevice,
   alias: string | null,
 ): Promise<boolean> {
+  const values = [deviceId, appId, tokenGeneration]
+  const isIt = 'id = $1 AND app_id = $2 AND token_generation = $3'
+  // The first alias, or the same again: most calls.
   const { rowCount } = await db.pool.query(
-    'UPDATE device SET alias = $4 WHERE id = $1 AND app_id = $2 AND token_generation = $3',
-    [deviceId, appId, tokenGeneration, alias],
+    `UPDATE device SET alias = $4 WHERE ${isIt} AND (alias IS NULL OR alias = $4)`,
+    [...values, alias],
   )
-  return rowCount === 1
+  if (rowCount === 1) return true
+  const days = await openDays(db)
+  return retrying(() =>
+    inTransaction(db, async (runner) => {
+      const { rows } = await runner.query<{ alias: string | null }>(
+        `SELECT alias FROM device WHERE ${isIt} FOR UPDATE`,
+        values,
+      )
+      if (!rows[0]) return false
+      const isOther = rows[0].alias !== null && rows[0].alias !== alias
+      if (isOther) {
+        await clearInboxesOf(runner, days, [deviceId])
+        await clearActivitiesOf(runner, [deviceId])
+      }
+      // By the wall clock, as in `moveDevice`.
+      await runner.query(
+        'UPDATE device SET alias = $2, moved_at = CASE WHEN $3 THEN clock_timestamp() ELSE moved_at END WHERE id = $1',
+        [deviceId, alias, isOther],
+      )
+      return true
+    }),
+  )
 }
 
 export async function setBadge(db: Database, appId: string, deviceId: number, badge: number): Promise<void> {

@@ -9,11 +9,20 @@ import {
   clearInboxes,
   devicesOf,
   type ErasedDevice,
+  endMessages,
   eraseDevices,
   firstCreated,
   unusedNames,
 } from './person-devices.ts'
-import { newestTask, type PersonTraces, type TaskSelection, tasksAfter, tracesIn } from './task-traces.ts'
+import {
+  cancelWaiting,
+  newestTask,
+  openTasks,
+  type PersonTraces,
+  type TaskSelection,
+  tasksAfter,
+  tracesIn,
+} from './task-traces.ts'
 import { eraseUser } from './user.ts'
 
 /**
@@ -39,12 +48,19 @@ export async function erase(
   // Clearing an inbox records a failure with the device as a sample, which the next step removes.
   await clearInboxes(db, devices)
   const newest = await newestTask(db, appId)
-  await eraseFromTasks(db, await tracesOf(db, tokens, appId, person, devices), { upTo: newest })
+  const open = await openTasks(db)
+  const named = await tracesOf(db, tokens, appId, person, devices)
+  // A push that is on its way would show the text that replaces its own. So tasks that wait do not begin any more, and what was planned
+  // until then is not sent to these devices.
+  for await (const taskIds of tasksAfter(db, named, { upTo: newest, waiting: true }))
+    await cancelWaiting(db, named, taskIds)
+  await endMessages(db, appId, person)
+  await eraseFromTasks(db, named, { upTo: newest })
   const removed = await eraseDevices(db, appId, person)
   // Tasks accepted since, and those that were just being sent.
   const all = [...devices, ...removed]
   const traces = await tracesOf(db, tokens, appId, person, all)
-  await eraseFromTasks(db, traces, { after: newest, orOpen: true })
+  await eraseFromTasks(db, traces, { after: newest, orOpen: open })
   await eraseFromEvents(db, traces)
   await eraseFromAudit(db, appId, {
     userId: 'userId' in person ? String(person.userId) : undefined,

@@ -77,6 +77,27 @@ export async function clearInboxes(db: Database, devices: readonly ErasedDevice[
   }
 }
 
+/**
+ * What was planned for these devices until now is not sent, as if they had got another person. They are not disabled for that: a device
+ * that gets another person before it is erased must receive what is sent to that one.
+ */
+export async function endMessages(db: Database, appId: string, person: Person): Promise<void> {
+  const { sql, value } = conditionOf(person)
+  for (let after = 0; ; ) {
+    const { rows } = await retrying(() =>
+      db.pool.query<{ id: number }>(
+        `WITH locked AS MATERIALIZED (
+           SELECT d.id FROM device d WHERE d.app_id = $1 AND ${sql} AND d.id > $3 ORDER BY d.id LIMIT ${CHUNK} FOR NO KEY UPDATE
+         )
+         UPDATE device d SET moved_at = clock_timestamp() FROM locked l WHERE d.id = l.id RETURNING d.id`,
+        [appId, value, after],
+      ),
+    )
+    if (rows.length < CHUNK) return
+    after = rows.reduce((last, { id }) => Math.max(last, id), after)
+  }
+}
+
 /** Removes the person's devices with all that belongs to them, also those that are created while it runs, and returns them. */
 export async function eraseDevices(db: Database, appId: string, person: Person): Promise<ErasedDevice[]> {
   const erased: ErasedDevice[] = []
@@ -102,14 +123,10 @@ export async function eraseDevices(db: Database, appId: string, person: Person):
 async function eraseLocked(runner: Runner, days: Days, ids: number[]): Promise<void> {
   await runner.query('DELETE FROM device WHERE id = ANY($1)', [ids])
   await rememberErased(runner, ids)
-  // In the order in which settles lock bindings.
-  await runner.query(
-    `WITH locked AS MATERIALIZED (
-       SELECT device_id, channel FROM binding WHERE device_id = ANY($1) ORDER BY device_id, channel FOR UPDATE
-     ) DELETE FROM binding b USING locked l WHERE b.device_id = l.device_id AND b.channel = l.channel`,
-    [ids],
-  )
+  await deleteBindings(runner, ids)
   await runner.query('DELETE FROM retired_token WHERE device_id = ANY($1)', [ids])
+  // Again: the statement before waits for `markSuspect`, which makes bindings of retired tokens.
+  await deleteBindings(runner, ids)
   await clearOwnerData(runner, days, ids)
   // Their gateways notice and close the connections.
   await runner.query('DELETE FROM presence WHERE device_id = ANY($1)', [ids])
@@ -118,6 +135,16 @@ async function eraseLocked(runner: Runner, days: Days, ids: number[]): Promise<v
        SELECT c.day, c.channel, array_agg(d.id ORDER BY d.id) AS devices
        FROM daily_count c JOIN unnest($1::bigint[]) AS d (id) ON c.block = d.id >> 8 GROUP BY 1, 2 ORDER BY 1, 2
      ) counted`,
+    [ids],
+  )
+}
+
+async function deleteBindings(runner: Runner, ids: number[]): Promise<void> {
+  // In the order in which settles lock bindings.
+  await runner.query(
+    `WITH locked AS MATERIALIZED (
+       SELECT device_id, channel FROM binding WHERE device_id = ANY($1) ORDER BY device_id, channel FOR UPDATE
+     ) DELETE FROM binding b USING locked l WHERE b.device_id = l.device_id AND b.channel = l.channel`,
     [ids],
   )
 }

@@ -3,7 +3,7 @@ import { oldestTaskId, windowsBack } from '../store/all-days.ts'
 import type { Database } from '../store/database.ts'
 import { byDays, dayOfId, daysOf, firstOpenId, inDays, runWithin } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
-import { firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
+import { databaseTime, firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
 import { actingUserSql, erasedActorSql } from './audit-traces.ts'
 
 /** What names a person in the tasks of an application. */
@@ -22,8 +22,11 @@ export type PersonTraces = {
   since: number
 }
 
-/** All tasks up to this one; or those after it, and earlier ones that are not finished. */
-export type TaskSelection = { upTo: number } | { after: number; orOpen: true }
+/** The first id of the days with tasks that are open at this time (Unix ms, by the clock of Postgres). */
+type OpenTasks = { firstId: number; at: number }
+
+/** All tasks up to this one, or only those that have not begun; or those after it, and earlier ones that were open at a time. */
+export type TaskSelection = { upTo: number; waiting?: true } | { after: number; orOpen: OpenTasks }
 
 /** Tasks per statement, and the number of look-ups (tasks times devices) it may cost. */
 const MAX_TASKS = 2000
@@ -52,6 +55,30 @@ export async function newestTask(db: Database, appId: string): Promise<number> {
   return 0
 }
 
+export async function openTasks(db: Database): Promise<OpenTasks> {
+  const at = await databaseTime(db)
+  return { firstId: await firstOpenId(db), at }
+}
+
+type SelectedTasks = { condition: string; first: number; end: number }
+
+async function selectedTasks(db: Database, selection: TaskSelection): Promise<SelectedTasks> {
+  if ('after' in selection) {
+    const { after, orOpen } = selection
+    return {
+      condition: `(id > ${after} OR state IN ('accepted', 'planning', 'sending')
+        OR coalesce(ended_at, finished_at) >= to_timestamp(${orOpen.at / 1000}))`,
+      first: Math.min(after, orOpen.firstId, await firstOpenId(db)),
+      end: Number.POSITIVE_INFINITY,
+    }
+  }
+  const end = selection.upTo + 1
+  if (!selection.waiting) return { condition: 'true', first: await oldestTaskId(db), end }
+  return { condition: waitingSql, first: Math.min(end, await firstOpenId(db)), end }
+}
+
+const waitingSql = `state IN ('accepted', 'planning') AND NOT cancelling`
+
 /** Yields the ids of tasks in ascending order, as many as one statement should work on, of at most MAX_DAYS days. */
 export async function* tasksAfter(
   db: Database,
@@ -59,14 +86,7 @@ export async function* tasksAfter(
   selection: TaskSelection,
 ): AsyncGenerator<number[]> {
   const limit = Math.max(1, Math.min(MAX_TASKS, Math.floor(MAX_LOOKUPS / Math.max(1, deviceIds.length))))
-  const [condition, first, end] =
-    'upTo' in selection
-      ? ['true', await oldestTaskId(db), selection.upTo + 1]
-      : [
-          `(id > ${selection.after} OR state IN ('accepted', 'planning', 'sending'))`,
-          Math.min(selection.after, await firstOpenId(db)),
-          Number.POSITIVE_INFINITY,
-        ]
+  const { condition, first, end } = await selectedTasks(db, selection)
   const now = firstTaskIdAt(Date.now())
   for (let from = first; from < end; ) {
     const to = Math.min(end, (dayOfId(from) + MAX_DAYS) * IDS_PER_DAY)
@@ -81,6 +101,16 @@ export async function* tasksAfter(
     if (rows.length === 0 && isLast) return
     from = rows.length === 0 ? to : rows.at(-1)!.id + 1
   }
+}
+
+/** Cancels those of the tasks that have not begun and name nobody but the person. */
+export async function cancelWaiting(
+  db: Database,
+  { aliases, userIds, hashes, pushTokens, activities }: PersonTraces,
+  taskIds: readonly number[],
+): Promise<void> {
+  const values = [taskIds, aliases, userIds, hashes, pushTokens, activities]
+  await retrying(() => runWithin(db.pool, daysOf(taskIds), 'erase-waiting', cancelWaitingSql, values))
 }
 
 /** Removes the person from audiences, senders, samples of failures, reasons and receipts of these tasks. */
@@ -98,8 +128,8 @@ export async function tracesIn(
       userIds,
       hashes,
       pushTokens,
-      deviceIds,
       activities,
+      deviceIds,
     ])
   const recalls = await recallsOfErased(db, appId, taskIds)
   if (recalls.length > 0) await change('erase-recalls', eraseRecallsSql, [], recalls)
@@ -142,22 +172,22 @@ const DAY_MS = 86_400_000
 export const firstTaskOf = (ms: number) => firstTaskIdAt(ms - DAY_MS)
 
 const erased = `CASE t.audience ->> 'kind' WHEN 'alias' THEN $2::text[] WHEN 'user_id' THEN $3::text[]
-  WHEN 'push_token_hash' THEN $4::text[] WHEN 'push_token' THEN $5::text[] WHEN 'activity' THEN $7::text[] END`
+  WHEN 'push_token_hash' THEN $4::text[] WHEN 'push_token' THEN $5::text[] WHEN 'activity' THEN $6::text[] END`
 const listName = `CASE t.audience ->> 'kind' WHEN 'alias' THEN 'aliases' WHEN 'user_id' THEN 'userIds'
   WHEN 'push_token_hash' THEN 'hashes' WHEN 'push_token' THEN 'pushTokens' WHEN 'activity' THEN 'activities' END`
 
 // The audience is one push token, and the device had it: the token may have been replaced since, and then its hash is not known.
 const formerToken = `(t.audience ->> 'kind' = 'push_token_hash' AND json_array_length(t.audience -> 'hashes') = 1 AND (
-    EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')} AND b.lo = ANY ($6::bigint[]) AND b.hi = b.lo)
-    OR EXISTS (SELECT 1 FROM bundle b WHERE b.task_id = t.bundle AND ${inDays('b.task_id')} AND b.recipients[array_position(b.tasks, t.id)] = ANY ($6::bigint[]))
-    OR EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = t.id AND ${inDays('r.task_id')} AND r.device_id = ANY ($6::bigint[]))
-    OR EXISTS (SELECT 1 FROM failure f WHERE f.task_id = t.id AND ${inDays('f.task_id')} AND f.samples && $6::bigint[])))`
+    EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')} AND b.lo = ANY ($7::bigint[]) AND b.hi = b.lo)
+    OR EXISTS (SELECT 1 FROM bundle b WHERE b.task_id = t.bundle AND ${inDays('b.task_id')} AND b.recipients[array_position(b.tasks, t.id)] = ANY ($7::bigint[]))
+    OR EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = t.id AND ${inDays('r.task_id')} AND r.device_id = ANY ($7::bigint[]))
+    OR EXISTS (SELECT 1 FROM failure f WHERE f.task_id = t.id AND ${inDays('f.task_id')} AND f.samples && $7::bigint[])))`
 
 // The audience is one Live Activity, and only devices of the person had it: it may have ended since, and then its name is not known.
 const formerActivity = `(t.audience ->> 'kind' = 'activity' AND json_array_length(t.audience -> 'activities') = 1 AND (
-    EXISTS (SELECT 1 FROM bundle b WHERE b.task_id = t.bundle AND ${inDays('b.task_id')} AND b.recipients[array_position(b.tasks, t.id)] = ANY ($6::bigint[]))
+    EXISTS (SELECT 1 FROM bundle b WHERE b.task_id = t.bundle AND ${inDays('b.task_id')} AND b.recipients[array_position(b.tasks, t.id)] = ANY ($7::bigint[]))
     OR (EXISTS (SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')}) AND NOT EXISTS (
-      SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')} AND NOT b.recipients <@ $6::bigint[]))))`
+      SELECT 1 FROM batch b WHERE b.task_id = t.id AND ${inDays('b.task_id')} AND NOT b.recipients <@ $7::bigint[]))))`
 const formerName = `(${formerToken} OR ${formerActivity})`
 
 /** The message of the task without what a person may have written into it. Its objects must stay objects, because payloads read them. */
@@ -172,6 +202,16 @@ function erasedMessageSql(task: string): string {
       WHERE jsonb_typeof(m.value) = 'object' OR m.key IN ${kept} OR m.key = 'title')`
 }
 
+const kinds = `('alias', 'user_id', 'push_token_hash', 'push_token', 'activity')`
+
+const cancelWaitingSql = `
+WITH changed AS (UPDATE task t SET cancelling = true
+WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND ${waitingSql} AND t.audience ->> 'kind' IN ${kinds}
+  AND json_array_length(t.audience -> ${listName}) > 0
+  AND NOT EXISTS (SELECT 1 FROM json_array_elements_text(t.audience -> ${listName}) v WHERE v <> ALL (${erased}))
+RETURNING t.id AS task_id)
+${addChecksSql('SELECT task_id FROM changed')}`
+
 // One statement, because two erasures that read the same list would each write back what the other removed. A task that named nobody
 // else keeps no text: what is sent to one person may name it. If its audience is not resolved yet, it is cancelled. The objects of the
 // message stay, empty, because a worker may still read it.
@@ -183,7 +223,7 @@ WITH changed AS (UPDATE task t SET (audience, message, cancelling) = (
   FROM (SELECT coalesce(jsonb_agg(v), '[]') AS rest FROM jsonb_array_elements_text(t.audience::jsonb -> ${listName}) v
     WHERE v <> ALL (${erased}) AND NOT ${formerName}) l
 )
-WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND t.audience ->> 'kind' IN ('alias', 'user_id', 'push_token_hash', 'push_token', 'activity')
+WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND t.audience ->> 'kind' IN ${kinds}
   AND (EXISTS (SELECT 1 FROM json_array_elements_text(t.audience -> ${listName}) v WHERE v = ANY (${erased})) OR ${formerName})
 RETURNING t.id AS task_id)
 ${addChecksSql('SELECT task_id FROM changed')}`

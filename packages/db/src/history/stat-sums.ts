@@ -24,7 +24,10 @@ const STEP_MS = 3_600_000
 const CHANGES = 20_000
 const CHANGE_DAYS = 8
 
-/** `stat_head.xid` from a move of `noted` until the transaction after it. */
+/**
+ * `stat_head.xid` from a move of `noted` until the transaction after it. An xid that is not drawn yet is treated the same: it is of another
+ * server, from which the database was restored.
+ */
 const NOT_DRAWN = "'18446744073709551615'::xid8"
 
 /** The quarter of an hour of a time. */
@@ -70,7 +73,7 @@ export function sumStats(db: Database, now?: number): Promise<boolean> {
     >(
       runner,
       undefined,
-      `SELECT noted, summed, xid = ${NOT_DRAWN}, xid < pg_snapshot_xmin(pg_current_snapshot()),
+      `SELECT noted, summed, xid >= pg_snapshot_xmax(pg_current_snapshot()), xid < pg_snapshot_xmin(pg_current_snapshot()),
          floor(extract(epoch FROM now()) * 1000)::float8 FROM stat_head FOR UPDATE SKIP LOCKED`,
       [],
     )

@@ -3,6 +3,7 @@ import { type BatchRow, batchRow, idList } from '../ledger/batch-rows.ts'
 import { addChecksSql, addCountersSql, after } from '../ledger/counter-rows.ts'
 import { reasonRows, reasonsSql } from '../ledger/failure-rows.ts'
 import { addRecordsSql } from '../ledger/inbox-records.ts'
+import { movedAfterSql } from '../ledger/moved-devices.ts'
 import { addEventsSql } from '../ledger/outbox-rows.ts'
 import { isTold, tellingTasksSql } from '../ledger/task-events.ts'
 import type { Database } from '../store/database.ts'
@@ -85,7 +86,7 @@ const due = fields<DueRow>({
   sent: 'i.sent_at IS NOT NULL',
   tried: 'i.tried',
   received: `EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = i.task_id AND r.device_id = i.device_id AND ${inDays('r.task_id')})`,
-  sameOwner: 'EXISTS (SELECT 1 FROM device d WHERE d.id = i.device_id AND d.moved_at <= i.planned_at)',
+  sameOwner: `EXISTS (SELECT 1 FROM device d WHERE d.id = i.device_id AND NOT ${movedAfterSql('d', 'i.planned_at')})`,
 })
 
 async function lockDue(runner: Runner, days: Days, max: number): Promise<DueRow[]> {

@@ -1,5 +1,6 @@
 import { after, countAndCheckSql } from '../ledger/counter-rows.ts'
 import { inboxSize } from '../ledger/inbox-clearing.ts'
+import { movedAfterSql } from '../ledger/moved-devices.ts'
 import { addEventsSql } from '../ledger/outbox-rows.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
@@ -43,12 +44,12 @@ export async function waitingInbox(
 type InboxRow = [deviceId: number, taskId: number, sent: boolean]
 
 const waitingSql = `SELECT i.device_id, i.task_id, i.sent_at IS NOT NULL FROM inbox i JOIN device d ON d.id = i.device_id
-     WHERE i.device_id = ANY($1::bigint[]) AND ${inDays('i.task_id')} AND i.expires_at > now() AND d.moved_at <= i.planned_at AND d.enabled
+     WHERE i.device_id = ANY($1::bigint[]) AND ${inDays('i.task_id')} AND i.expires_at > now() AND NOT ${movedAfterSql('d', 'i.planned_at')} AND d.enabled
      LIMIT $2`
 // Only if there are many: it searches the index of each day once per device, which takes a hundred times as long if most have no messages.
 const newestSql = `SELECT d.id, i.task_id, i.sent FROM device d CROSS JOIN LATERAL (
        SELECT task_id, sent_at IS NOT NULL AS sent FROM inbox
-       WHERE device_id = d.id AND ${inDays('task_id')} AND expires_at > now() AND planned_at >= d.moved_at
+       WHERE device_id = d.id AND ${inDays('task_id')} AND expires_at > now() AND NOT ${movedAfterSql('d', 'planned_at')}
        ORDER BY task_id DESC LIMIT ${inboxSize + 1}
      ) i WHERE d.id = ANY($1::bigint[]) AND d.enabled`
 
@@ -84,8 +85,8 @@ export async function sendFromInbox(
       `SELECT i.device_id, i.task_id FROM inbox i
        JOIN unnest($1::bigint[], $2::bigint[]) AS w (task_id, device_id) USING (task_id, device_id)
        JOIN task t ON t.id = i.task_id JOIN device d ON d.id = i.device_id
-       WHERE ${inDays('i.task_id')} AND ${inDays('t.id')} AND i.sent_at IS NULL AND i.expires_at > now() AND NOT t.paused AND NOT t.cancelling AND d.moved_at <= i.planned_at
-         AND d.enabled
+       WHERE ${inDays('i.task_id')} AND ${inDays('t.id')} AND i.sent_at IS NULL AND i.expires_at > now() AND NOT t.paused AND NOT t.cancelling
+         AND NOT ${movedAfterSql('d', 'i.planned_at')} AND d.enabled
        ORDER BY i.device_id, i.task_id FOR UPDATE OF i SKIP LOCKED`,
       [wanted.map((w) => w.taskId), wanted.map((w) => w.deviceId)],
     )

@@ -3,6 +3,7 @@ import { batchRow, idList } from '../ledger/batch-rows.ts'
 import { after, countAndCheckSql } from '../ledger/counter-rows.ts'
 import { isErasedSql } from '../ledger/erased-devices.ts'
 import { reasonRows, reasonsSql } from '../ledger/failure-rows.ts'
+import { movedAfterSql } from '../ledger/moved-devices.ts'
 import { addEventsSql } from '../ledger/outbox-rows.ts'
 import { isTold } from '../ledger/task-events.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
@@ -130,7 +131,7 @@ export async function ownerChangedSince(
     runner,
     'moved-since',
     `SELECT r.id, (extract(epoch FROM d.moved_at) * 1000)::float8, d.enabled FROM unnest($1::bigint[]) AS r (id)
-     LEFT JOIN device d ON d.id = r.id WHERE d.id IS NULL OR NOT d.enabled OR d.moved_at > to_timestamp($2::float8 / 1000)`,
+     LEFT JOIN device d ON d.id = r.id WHERE d.id IS NULL OR NOT d.enabled OR ${movedAfterSql('d', 'to_timestamp($2::float8 / 1000)')}`,
     [recipients, plannedAt],
   )
   return new Map(

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Database } from './database.ts'
 import { type FoundDays, noteFoundDays, readFoundDays } from './found-days.ts'
 import { firstTaskIdAt, IDS_PER_DAY, IDS_PER_MS, readExtent, readPresent } from './partitions.ts'
@@ -22,7 +23,7 @@ export type Days = {
   of(column: string): string
 }
 
-/** More runs of days than this are replaced by all days between the first and the last. */
+/** Of a search: if there are more runs of days, those with the fewest days between them are joined. Also days of a list of `byDays`. */
 const MAX_RUNS = 8
 /** Statements of more days are not prepared: each combination would be kept by every connection. */
 const MAX_PREPARED_DAYS = 2
@@ -57,17 +58,16 @@ function runsOf(days: readonly number[]): Run[] {
   return runs
 }
 
-/** The days of these tasks. */
+/** The days of these tasks, and no others: the days between them may be more than Postgres has room to lock. */
 export function daysOf(taskIds: readonly (number | bigint)[]): Days {
   const days = new Set<number>()
   // A condition that is false would open every day. There is no day before the first id.
   if (taskIds.length === 0) days.add(-1)
   for (const id of taskIds) days.add(dayOfId(Number(id)))
-  const runs = runsOf([...days].sort((a, b) => a - b))
-  return daysIn(runs.length <= MAX_RUNS ? runs : [{ from: runs[0]!.from, to: runs.at(-1)!.to }])
+  return daysIn(runsOf([...days].sort((a, b) => a - b)))
 }
 
-/** Divides tasks of any days, in ascending order, into lists that are of few days each: `daysOf` a list has only the days of its tasks. */
+/** Divides tasks of any days, in ascending order, into lists that are of few days each, so that a statement for each locks few. */
 export function byDays(taskIds: readonly number[]): number[][] {
   return groupByDays(taskIds, (id) => id)
 }
@@ -186,8 +186,20 @@ export function inDays(column: string): string {
 }
 
 /** Bounded by the statements of a few days; emptied when it is full. */
-const texts = new Map<string, string>()
-const MAX_TEXTS = 1000
+const prepared = new Map<string, { name: string; text: string }>()
+const MAX_PREPARED = 1000
+
+/** Postgres ignores what follows in the name of a prepared statement: two names that differ only there would be one statement. */
+const MAX_NAME = 63
+const HASH_LENGTH = 16
+
+/** The name of a statement of these days, for any number of them. */
+function preparedName(name: string, days: string): string {
+  const whole = `${name}@${days}`
+  if (whole.length <= MAX_NAME) return whole
+  const hash = createHash('sha1').update(whole).digest('hex').slice(0, HASH_LENGTH)
+  return `${name.slice(0, MAX_NAME - HASH_LENGTH - 1)}@${hash}`
+}
 
 /** Runs a statement whose text has `inDays`. */
 export function runWithin<Row extends unknown[]>(
@@ -199,13 +211,13 @@ export function runWithin<Row extends unknown[]>(
 ): Promise<Row[]> {
   if (days.name === undefined) return run(runner, undefined, textWithin(days, text), values)
   const key = `${name}@${days.name}`
-  let bounded = texts.get(key)
-  if (bounded === undefined) {
-    if (texts.size >= MAX_TEXTS) texts.clear()
-    bounded = textWithin(days, text)
-    texts.set(key, bounded)
+  let statement = prepared.get(key)
+  if (statement === undefined) {
+    if (prepared.size >= MAX_PREPARED) prepared.clear()
+    statement = { name: preparedName(name, days.name), text: textWithin(days, text) }
+    prepared.set(key, statement)
   }
-  return run(runner, key, bounded, values)
+  return run(runner, statement.name, statement.text, values)
 }
 
 /**

@@ -15,6 +15,7 @@ import type { Database } from '../store/database.ts'
 import {
   type Days,
   daysOf,
+  groupByDays,
   inDays,
   noteBatchesOf,
   olderDays,
@@ -210,21 +211,28 @@ export function singleToBegin({ paused, laneFixed, ...task }: DueTask, plan: Pla
 /**
  * Begins tasks with one statement, hence one fsync. Those that another planner began, or that were cancelled, are left
  * out. Batches and bundles wait for the feeder: many reminders for the same minute are a backlog like any other, and only the feeder keeps
- * the windows and the turns of the applications. Returns the ids of the tasks that were begun.
+ * the windows and the turns of the applications. Scheduled tasks may be of many days; then there is a statement for some days at a time.
+ * Returns the ids of the tasks that were begun.
  */
 export async function beginTasks(db: Database, tasks: readonly TaskToBegin[]): Promise<Set<number>> {
-  if (tasks.length === 0) return new Set()
-  const days = daysOf(tasks.map(({ taskId }) => taskId))
-  const singles = withoutFewWaiting(tasks.map(({ single }) => single && { ...single, waits: true }))
-  const bundles = bundlesOf(
-    tasks.map(({ taskId }) => taskId),
-    singles,
-  )
-  const input = JSON.stringify(tasks.map((task, i) => beginRow(task, singles[i], bundles[i])))
-  const rows = await runWithin<[number]>(db.pool, days, 'begin-tasks', beginSql, [input, firstReadAt(tasks)])
-  const begun = new Set(rows.map(([taskId]) => taskId))
-  await noteBatchesOf(db, begun)
+  const begun = new Set<number>()
+  for (const some of groupByDays(tasks, ({ taskId }) => taskId)) {
+    const ids = await beginOf(db, some)
+    await noteBatchesOf(db, ids)
+    for (const id of ids) begun.add(id)
+  }
   return begun
+}
+
+/** `tasks` are of few days. */
+async function beginOf(db: Database, tasks: readonly TaskToBegin[]): Promise<number[]> {
+  const taskIds = tasks.map(({ taskId }) => taskId)
+  const singles = withoutFewWaiting(tasks.map(({ single }) => single && { ...single, waits: true }))
+  const bundles = bundlesOf(taskIds, singles)
+  const input = JSON.stringify(tasks.map((task, i) => beginRow(task, singles[i], bundles[i])))
+  const values = [input, firstReadAt(tasks)]
+  const rows = await runWithin<[number]>(db.pool, daysOf(taskIds), 'begin-tasks', beginSql, values)
+  return rows.map(([taskId]) => taskId)
 }
 
 function beginRow({ taskId, plan }: TaskToBegin, single: Single | undefined, bundle: number | undefined) {

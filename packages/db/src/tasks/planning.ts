@@ -11,7 +11,7 @@ import {
 } from '../ledger/batch-rows.ts'
 import { addChecksSql, addCountersSql, after, targetRecord, targetRows } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
-import { type Days, daysBetween, daysOf, inDays, runWithin, searchWithin } from '../store/days.ts'
+import { byDays, type Days, daysBetween, daysOf, inDays, runWithin, searchWithin } from '../store/days.ts'
 import { isTransient } from '../store/errors.ts'
 import { fields, run } from '../store/statement.ts'
 import { applicationsInTurnSql } from './application-turns.ts'
@@ -205,6 +205,13 @@ SELECT EXISTS (SELECT 1 FROM t)`
  * between, `finishPlanned` does. Returns how many were moved.
  */
 export async function finishPlanning(db: Database, taskIds: readonly number[]): Promise<number> {
+  let moved = 0
+  for (const ids of byDays(taskIds)) moved += await finishPlanningOf(db, ids)
+  return moved
+}
+
+/** `taskIds` are of few days. */
+async function finishPlanningOf(db: Database, taskIds: readonly number[]): Promise<number> {
   const rows = await runWithin(
     db.pool,
     daysOf(taskIds),

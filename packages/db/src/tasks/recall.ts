@@ -2,8 +2,10 @@ import type { Channel, EventLevel, Message, MessageClass, SequenceWord } from '@
 import { deliveryWindowSql } from '../ledger/batch-rows.ts'
 import { memberSql } from '../ledger/bundled-tasks.ts'
 import { addChecksSql } from '../ledger/counter-rows.ts'
+import { movedAfterSql } from '../ledger/moved-devices.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
+import { retrying } from '../store/errors.ts'
 import { run } from '../store/statement.ts'
 import { findByRequestIds } from './accept.ts'
 import { leaveBundle } from './leave-bundle.ts'
@@ -65,10 +67,22 @@ export async function recallable(
   }
 }
 
+/** Steps that cancel what is left of the task $1; the first, `cancelled`, has its task_id. */
+function cancelSteps(from = ''): string {
+  return `cancelled AS (
+       UPDATE task SET cancelling = true ${from}
+       WHERE task.id = $1 AND ${inDays('task.id')} AND state IN ('accepted', 'planning', 'sending')
+       RETURNING task.id AS task_id
+     ), checks AS (
+       ${addChecksSql('SELECT task_id FROM cancelled')}
+     )`
+}
+
 /**
  * Cancels what is left of the first task and adds the task that recalls it, with its entry in the audit: one statement, so that no crash
  * leaves a part of it. The planner begins the recall when the first task has ended. The lane is decided then. With a request id that was
- * used before it writes nothing, and returns the task that used it.
+ * used before it writes nothing, and returns the task that used it. A scheduled task that begins in between is in a bundle, where it
+ * cannot be cancelled: it leaves that afterwards. If the process ends before, it is sent first and recalled then.
  */
 export async function addRecall(
   db: Database,
@@ -85,7 +99,7 @@ export async function addRecall(
   // If it is still in a bundle afterwards, it has been sent.
   await leaveBundle(db, first.taskId)
   const [[recallId]] = (await run<[number]>(db.pool, 'task-id', 'SELECT next_task_id()', [])) as [[number]]
-  const added = await runWithin(
+  const [added] = await runWithin<[recallId: number, isCancelled: boolean]>(
     db.pool,
     daysOf([first.taskId, recallId]),
     'add-recall',
@@ -93,13 +107,7 @@ export async function addRecall(
        SELECT $2::bigint AS id, $3::text AS app_id, $12::text AS request_id
      ), ${requestSteps('input')}, fresh AS MATERIALIZED (
        SELECT id FROM input WHERE request_id IS NULL OR id IN (SELECT task_id FROM fresh_request)
-     ), cancelled AS (
-       UPDATE task SET cancelling = true FROM fresh
-       WHERE task.id = $1 AND ${inDays('task.id')} AND state IN ('accepted', 'planning', 'sending')
-       RETURNING task.id AS task_id
-     ), checks AS (
-       ${addChecksSql('SELECT task_id FROM cancelled')}
-     ), audited AS (
+     ), ${cancelSteps('FROM fresh')}, audited AS (
        INSERT INTO audit (app_id, actor, action, detail)
        SELECT $3, $10, 'task.recall', $11::jsonb || jsonb_build_object('task_id', $1::bigint, 'recall_id', id) FROM fresh
      )
@@ -107,7 +115,7 @@ export async function addRecall(
        show_end, unreachable, speed_at, actor, address, events, wide)
      SELECT id, $3, $4::bigint, $12, 'accepted', $5::json, 'nativepush_only', $6::text[], $7::json, $8, 'high', false, $9::int, now(), to_timestamp($14::float8), 0, now(), $10,
        $11::jsonb ->> 'address', $13::smallint, coalesce((SELECT f.wide FROM task f WHERE f.id = $1 AND ${inDays('f.id')}), true)
-     FROM fresh RETURNING id`,
+     FROM fresh RETURNING id, EXISTS (SELECT 1 FROM cancelled)`,
     [
       first.taskId,
       recallId,
@@ -125,10 +133,20 @@ export async function addRecall(
       message.showEnd,
     ],
   )
-  if (added.length > 0) return { taskId: recallId, fresh: true }
+  if (added) {
+    if (!added[1]) await cancelBundled(db, first.taskId)
+    return { taskId: recallId, fresh: true }
+  }
   const [taskId] = await findByRequestIds(db, scope.appId, [by.requestId!])
   if (taskId === undefined) throw new Error('a recall was neither added nor found by its request id')
   return { taskId, fresh: false }
+}
+
+/** Nothing happens to a task that has ended. */
+async function cancelBundled(db: Database, taskId: number): Promise<void> {
+  await leaveBundle(db, taskId)
+  const text = `WITH ${cancelSteps()} SELECT 1`
+  await retrying(() => runWithin(db.pool, daysOf([taskId]), 'cancel-bundled', text, [taskId]))
 }
 
 /** The slices of a recall: batches of vendors by their ids, devices of the native channel by theirs. */
@@ -147,7 +165,8 @@ export async function beginRecall(db: Database, recallId: number, firstId: numbe
     'begin-recall',
     `WITH waiting AS MATERIALIZED (
        SELECT t.id FROM task t WHERE t.id = $1 AND ${inDays('t.id')} AND t.state = 'accepted' AND NOT t.cancelling
-         AND NOT EXISTS (SELECT 1 FROM task f WHERE f.id = $2 AND ${inDays('f.id')} AND f.state NOT IN ('finished', 'cancelled', 'bundled'))
+         AND NOT EXISTS (SELECT 1 FROM task f ${memberSql('f')} WHERE f.id = $2 AND ${inDays('f.id')}
+           AND (f.state NOT IN ('finished', 'cancelled', 'bundled') OR m.letter = '.'))
        FOR UPDATE OF t SKIP LOCKED
      ), begun AS (
        UPDATE task SET state = 'planning', deadline = LEAST(now() + ${deliveryWindowSql}, show_end), speed_at = now(),
@@ -204,7 +223,7 @@ export async function sentToVendors(
     'sent-to-vendors',
     `SELECT b.channel, b.certificate_id, b.topic, ARRAY(
        SELECT d.id FROM unnest(b.recipients) WITH ORDINALITY AS r (id, n) JOIN device d ON d.id = r.id
-       WHERE substr(b.status, r.n::int, 1) = 's' AND d.enabled AND ($4 OR d.moved_at <= b.planned_at) ORDER BY d.id)
+       WHERE substr(b.status, r.n::int, 1) = 's' AND d.enabled AND ($4 OR NOT ${movedAfterSql('d', 'b.planned_at')}) ORDER BY d.id)
      FROM (
        SELECT b.id, b.channel, b.certificate_id, b.topic, b.recipients, b.status, b.planned_at FROM batch b WHERE b.task_id = $1 AND ${inDays('b.task_id')} AND b.id >= $2 AND b.id < $3 AND b.channel <> 'native'
        AND position('s' IN b.status) > 0
@@ -246,7 +265,7 @@ export async function sentNatively(
          AND r.channel = 'native'
      )
      SELECT d.id FROM sent s JOIN device d ON d.id = s.id JOIN task t ON t.id = $1 AND ${inDays('t.id')}
-     WHERE d.enabled AND ($4 OR d.moved_at <= t.begin_at) ORDER BY d.id LIMIT ${max + 1}`,
+     WHERE d.enabled AND ($4 OR NOT ${movedAfterSql('d', 't.begin_at')}) ORDER BY d.id LIMIT ${max + 1}`,
     [firstId, lo, hi, withMoved],
   )
   return rows.length > max ? undefined : rows.map(([id]) => id)

@@ -1,9 +1,12 @@
 /** Ids of calls that began within this time before the end of a period may still be on their way into it. */
 const OVERLAP = `interval '10 minutes'`
 
-// The periods of request ids that have begun, and whether ids are added to them now. The last one stays open until the next begins.
+// The periods of request ids, and whether ids are added to them now. Of those that have begun, the last one stays open until the next begins.
+// One that has not begun is searched like one that is closed: if the clock was set back over its beginning, it has ids.
 const periods = `periods AS MATERIALIZED (
-  SELECT period, to_at + ${OVERLAP} > now() OR period = max(period) OVER () AS open FROM request_period WHERE from_at <= now()
+  SELECT period, from_at <= now()
+    AND (to_at + ${OVERLAP} > now() OR period = max(period) FILTER (WHERE from_at <= now()) OVER ()) AS open
+  FROM request_period
 )`
 
 // Whether request_before can find anything. A subquery, so that it is asked once per statement: the function would be called for each request id.
@@ -11,7 +14,7 @@ const hasBefore = `(SELECT to_regclass('task_before') IS NOT NULL OR to_regclass
 
 /**
  * Steps that store the request ids of `input` (id, app_id, request_id) that are new; the last, fresh_request, has the task_id of those.
- * An id is new if no period has it: those that are closed are searched, in an open one the insert finds it. It is added to the open
+ * An id is new if no period has it: those that are not open are searched, in an open one the insert finds it. It is added to the open
  * period; if there are two, first to the older and then to the newer, so that a call that knows only one of them meets this one there:
  * two calls with the same id insert the same key, and the second waits for the first. An id that was added to the older one only,
  * because the newer had it, points to a task that does not exist; look-ups prefer the newer. Sorted, so that two commits with several

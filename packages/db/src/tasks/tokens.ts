@@ -1,5 +1,6 @@
 import { cardOf, type VendorChannel } from '@herald/domain'
 import { idList } from '../ledger/batch-rows.ts'
+import { movedAfterSql } from '../ledger/moved-devices.ts'
 import { type Runner, run } from '../store/statement.ts'
 import { separator } from '../store/text-columns.ts'
 
@@ -63,6 +64,7 @@ export async function tokensOf(
 }
 
 const sinceSql = 'to_timestamp($3::float8 / 1000)'
+const movedSql = movedAfterSql('device', sinceSql)
 
 // One text per column: the driver creates an object for every field of every row, which at a thousand rows costs more than the query.
 // Most lists of recipients are ascending and all have a token: their ids are not sent back, and the worker does not compare them.
@@ -76,11 +78,11 @@ SELECT string_agg(token, E'\\x1f'),
 FROM (
   SELECT b.device_id, b.token, b.environment, b.region, b.bundle_id, d.moved_at, d.disabled, d.is_separated FROM binding b
   LEFT JOIN LATERAL (
-    SELECT CASE WHEN moved_at > ${sinceSql} THEN date_part('epoch', moved_at) * 1000 END AS moved_at, NOT enabled AS disabled,
+    SELECT CASE WHEN ${movedSql} THEN date_part('epoch', moved_at) * 1000 END AS moved_at, NOT enabled AS disabled,
       coalesce(platform = $4::text, false) AS is_separated
     FROM device
     WHERE id = b.device_id AND (b.device_changed_at > ${sinceSql} - ${MARGIN} OR $4::text IS NOT NULL)
-      AND (moved_at > ${sinceSql} OR NOT enabled OR platform = $4::text)
+      AND (${movedSql} OR NOT enabled OR platform = $4::text)
     OFFSET 0
   ) d ON true
   WHERE b.device_id = ANY($1::bigint[]) AND b.channel = $2 ORDER BY b.device_id
