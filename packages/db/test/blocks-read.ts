@@ -8,10 +8,13 @@ type Query = (statement: unknown, values?: unknown[]) => Promise<{ rows: unknown
 /** Postgres empties a session's catalog caches when other databases of the server change many tables; reading them again costs blocks too. */
 const READINGS = 3
 
-type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number; Plans?: Plan[] }
+type Plan = { 'Node Type': string; 'Shared Hit Blocks': number; 'Shared Read Blocks': number; Plans?: Plan[] }
 const blocksOf = (plan: Plan) => plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
-const blocksOfScans = (plan: Plan): number =>
-  plan.Plans ? plan.Plans.reduce((sum, part) => sum + blocksOfScans(part), 0) : blocksOf(plan)
+/** Not of those that read a step of a WITH: the blocks that they show are those of the step, which is also in the plan. */
+function blocksOfScans(plan: Plan): number {
+  if (plan.Plans) return plan.Plans.reduce((sum, part) => sum + blocksOfScans(part), 0)
+  return plan['Node Type'] === 'CTE Scan' ? 0 : blocksOf(plan)
+}
 
 const explainSql = 'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)'
 
