@@ -91,7 +91,8 @@ export const setDeviceAlias = route({
   tag,
   access: 'user',
   summary: 'Set the alias of a device',
-  description: 'A device has one alias; any number of devices may share it.',
+  description:
+    'A device has one alias; any number of devices may share it. Another alias is another person: messages that wait for the device are not delivered any more.',
   example: { push_token: '$PUSH_TOKEN', alias: 'carol' },
   input: z.strictObject({ push_token: required(pushToken), alias: required(name(128)) }),
   answer: aliasAnswer,
@@ -108,7 +109,8 @@ export const clearDeviceAlias = route({
   tag,
   access: 'user',
   summary: 'Clear the alias of a device',
-  description: 'If `alias` is given, only if it is the current alias.',
+  description:
+    'If `alias` is given, only if it is the current alias. Messages that wait for the device are not delivered any more.',
   example: { push_token: '$PUSH_TOKEN' },
   input: z.strictObject({ push_token: required(pushToken), alias: optional(name(128)) }),
   answer: aliasAnswer,

@@ -54,10 +54,11 @@ export const chineseDescriptions: Readonly<Record<string, string>> = {
   'POST /user/push/tag/remove': '与 DELETE /user/push/tag 相同，供 DELETE 不能带请求体的客户端和代理使用。',
   'POST /user/push/tag/all/remove':
     '与 DELETE /user/push/tag/all 相同，供 DELETE 不能带请求体的客户端和代理使用。',
-  'POST /user/push/alias': '每台设备只有一个别名；任意多台设备可以共用一个别名。',
-  'DELETE /user/push/alias': '填写 `alias` 时，仅当它是当前别名才清除。',
+  'POST /user/push/alias':
+    '每台设备只有一个别名；任意多台设备可以共用一个别名。换成另一个别名视为换人：仍在等待该设备的消息不再投递。',
+  'DELETE /user/push/alias': '填写 `alias` 时，仅当它是当前别名才清除。仍在等待该设备的消息不再投递。',
   'POST /user/push/alias/remove':
-    '填写 `alias` 时，仅当它是当前别名才清除。与 DELETE /user/push/alias 相同，供 DELETE 不能带请求体的客户端和代理使用。',
+    '填写 `alias` 时，仅当它是当前别名才清除。仍在等待该设备的消息不再投递。与 DELETE /user/push/alias 相同，供 DELETE 不能带请求体的客户端和代理使用。',
   'POST /user/push/badge': '应用在打开时调用，使 `+1` 在用户看到的数字上累加。',
   'POST /push/receipt': '每个任务、每台设备只计一次，且仅限任务的接收设备。`clicked` 同时表示 `received`。',
   'PUT /admin/device':
