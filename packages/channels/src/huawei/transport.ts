@@ -81,18 +81,13 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
     }
     const tokens = [...byToken.keys()]
     const max = api.tokensPerRequest(body)
-    for (let from = 0; from < tokens.length; from += max) {
-      const part = tokens.slice(from, from + max)
-      const held = heldOf(api, body)
-      if (held) for (const token of part) reportToken(token, held)
-      else await sendPart(api, withoutHeld(api, body), part, reportToken, signal)
+    const held = api.isTest(body) ? deps.holds.find(holdScopes.test) : undefined
+    if (held) {
+      for (const index of group) report(index, held)
+      return
     }
-  }
-
-  /** The refusal that messages like this one get without a call. */
-  function heldOf<Body>(api: SendApi<Body>, body: Body): Outcome | undefined {
-    const ofVersion = api.devices === undefined ? undefined : deps.holds.find(versionScope(api.devices))
-    return ofVersion ?? (api.isTest(body) ? deps.holds.find(holdScopes.test) : undefined)
+    for (let from = 0; from < tokens.length; from += max)
+      await sendPart(api, withoutHeld(api, body), tokens.slice(from, from + max), reportToken, signal)
   }
 
   /**
@@ -134,7 +129,7 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
 
   /**
    * A refusal of the credentials by one version, while the other accepts its own, concerns the devices of that version only: it must not
-   * close the certificate for the others, and is not repeated with every message.
+   * close the certificate for the others, or delay them. It may be wrong for a while, so the message is tried again.
    */
   async function post<Body>(
     api: SendApi<Body>,
@@ -147,9 +142,8 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
     if (outcome.kind !== 'misconfigured' || api.devices === undefined || !v3) return result
     const other = await (api.devices === v2.devices ? askVersion(v3, signal) : askVersion(v2, signal))
     if (!showsValidCredentials(other)) return result
-    const rejected: Outcome = { kind: 'rejected', reason: outcome.reason }
-    deps.holds.add(versionScope(api.devices), rejected, deps.now() + holdMs)
-    return { outcomeOf: () => rejected, tokenRefused: false }
+    const refused: Outcome = { kind: 'unavailable', reason: outcome.reason, maxTries: versionTries }
+    return { outcomeOf: () => refused, tokenRefused: false }
   }
 
   async function callOnce<Body>(
@@ -194,7 +188,8 @@ const holdScopes = {
   test: 'test messages',
 } as const
 
-const versionScope = (devices: string) => `messages to ${devices}`
+/** Attempts with a version that refuses its credentials, in about ten minutes. */
+const versionTries = 10
 
 /** A permission or receipt address that the operator has corrected is noticed after this time. */
 const holdMs = 600_000
