@@ -14,7 +14,7 @@ import type { HuaweiSettings, OAuthClient } from './settings.ts'
 
 /** One version of the send API: how to authenticate and how to send. */
 export type ApiVersion<Body> = SendApi<Body> & {
-  /** Those that only this version reaches, in words of operators. */
+  /** The devices that only this version reaches, as operators call them. */
   devices: string
   /** A body for the credentials check, which sends it to a token that does not exist. */
   probe: Body

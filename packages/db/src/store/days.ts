@@ -23,7 +23,7 @@ export type Days = {
   of(column: string): string
 }
 
-/** Of a search: if there are more runs of days, those with the fewest days between them are joined. Also days of a list of `byDays`. */
+/** Of a search: if there are more runs of days, those with the fewest days between them are joined. A list of `byDays` has at most as many days. */
 const MAX_RUNS = 8
 /** Statements of more days are not prepared: each combination would be kept by every connection. */
 const MAX_PREPARED_DAYS = 2
