@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { Failure } from '../codes.ts'
 import { MAX_DEVICE_TOKEN, name, optional, pushToken, required } from '../input/fields.ts'
 import { tokenProblem } from '../input/input-failure.ts'
+import { storedToken } from '../input/stored-token.ts'
 import { type RouteContext, route } from '../route.ts'
 import { deviceOfHolder } from '../scope.ts'
 
@@ -49,7 +50,7 @@ function readToken({ deps }: RouteContext, typed: string): string {
   let token = typed
   for (const channel of vendors) {
     const adapter = deps.adapters[channel]
-    token = adapter?.canonicalToken?.(token) ?? token
+    token = storedToken(adapter, token)
     const problem = adapter?.checkToken(token)
     if (problem) throw new Failure(40002, `${tokenProblem('token', problem)}.`)
   }

@@ -31,6 +31,7 @@ import {
   required,
 } from '../input/fields.ts'
 import { tokenProblem } from '../input/input-failure.ts'
+import { storedToken } from '../input/stored-token.ts'
 import { ownDeviceRecord, showOwnDevice } from '../output/device-record.ts'
 import { pageOf, readPage } from '../output/fields.ts'
 import { type RouteContext, route } from '../route.ts'
@@ -151,7 +152,7 @@ export const bindToken = route({
     const { deps, appId } = context
     const channel = channelOfProvider(input.provider)!
     const adapter = deps.adapters[channel]
-    const token = adapter?.canonicalToken?.(input.device_token) ?? input.device_token
+    const token = storedToken(adapter, input.device_token)
     const problem = adapter?.checkToken(token)
     if (problem) throw new Failure(40002, `${tokenProblem('device_token', problem)}.`)
     const device = await deviceOfHolder(context, input.push_token)

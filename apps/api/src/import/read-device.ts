@@ -17,6 +17,7 @@ import { scanJson } from '../http/json-scan.ts'
 import { isBlank } from '../input/blank.ts'
 import { CONTROL, MAX_DEVICE_TOKEN, readInt64 } from '../input/fields.ts'
 import { quoted, tokenProblem } from '../input/input-failure.ts'
+import { storedToken } from '../input/stored-token.ts'
 import { canonicalLocale, isTimezone } from './locale.ts'
 
 type Adapters = Readonly<Partial<Record<VendorChannel, ChannelAdapter>>>
@@ -303,7 +304,7 @@ function bindingOf(item: unknown, index: number, adapters: Adapters): BindingCha
   if (typed.length * 3 > limits.deviceToken && Buffer.byteLength(typed) > limits.deviceToken)
     throw new BadDevice(`bindings[${index}].device_token must have at most ${limits.deviceToken} bytes`)
   const adapter = adapters[channel]
-  const token = adapter?.canonicalToken?.(typed) ?? typed
+  const token = storedToken(adapter, typed)
   const problem = adapter?.checkToken(token)
   if (problem) throw new BadDevice(tokenProblem(`bindings[${index}].device_token`, problem))
   const bundleId = isBlank(bundle_id)
