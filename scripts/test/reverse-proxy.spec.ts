@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { claimDevice, openPushTokens } from '@herald/db/devices'
@@ -237,12 +240,31 @@ function suite(start: (to?: { api: number; gateway: number }) => Promise<Proxy>)
     const down = await start({ api: await freePort(), gateway: await freePort() })
     for (const path of ['/push/notify', `${callback}key-of-a-certificate?key-of-a-certificate`]) {
       const { status, headers, body } = await call(down.port, path, {})
-      expect([status, body.code, headers.get('retry-after')]).toEqual([503, 50301, '2'])
+      expect([status, body.code, headers.get('retry-after')]).toEqual([502, 50201, '2'])
     }
     await down.stop()
     const written = [proxy, down].map((one) => one.output() + (one.accessLog?.() ?? '')).join('\n')
     expect(written).toContain(callback)
     expect(written).not.toContain('key-of-a-certificate')
+  })
+
+  it('says that a call may have been carried out whose response was lost', async () => {
+    const received: string[] = []
+    const silent = createServer((request) => {
+      received.push(`${request.method} ${request.url}`)
+      request.resume().once('end', () => request.socket.destroy())
+    }).listen(0, '127.0.0.1')
+    closings.push(async () => silent.close())
+    await once(silent, 'listening')
+    const lossy = await start({ api: (silent.address() as AddressInfo).port, gateway })
+    try {
+      const { status, headers, body } = await call(lossy.port, '/push/notify', {})
+      expect([status, body.code, headers.get('retry-after')]).toEqual([502, 50201, '2'])
+      expect(body.message).toContain('may have been carried out')
+      expect(received).toEqual(['POST /push/notify'])
+    } finally {
+      await lossy.stop()
+    }
   })
 }
 
@@ -257,5 +279,10 @@ describe('behind a proxy', () => {
     ])
       expect(read('docs/reverse-proxy.md')).toContain(path)
     expect(read('docs/reverse-proxy.md')).toContain('underscores_in_headers on')
+  })
+  it('the table of codes has the code of a lost response', () => {
+    for (const path of ['deploy/nginx/herald.conf', 'deploy/caddy/Caddyfile'])
+      expect(read(path).match(/"code":\d+/g)).toEqual(['"code":50201'])
+    expect(read('docs/api-reference.md')).toContain('| `50201` |')
   })
 })

@@ -64,7 +64,11 @@ describe('watching a task', () => {
   })
 
   it('continues after a restart of Herald', async () => {
-    const away = [new TypeError('fetch failed'), new HeraldError(50301, 503, 'Herald is starting.')]
+    const away = [
+      new TypeError('fetch failed'),
+      new HeraldError(50301, 503, 'Herald is starting.'),
+      new HeraldError(50201, 502, 'Herald could not be reached.'),
+    ]
     const { written, watch } = fakeServer([task({}), ...away, finished])
     await watch()
     expect(written.noted).toEqual(['Herald does not respond; waiting for it.'])

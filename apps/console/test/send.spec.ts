@@ -285,6 +285,7 @@ describe('a refusal of the API', () => {
   it('leaves no doubt; a lost answer does', () => {
     const doubtful = (code: number, status: number) => isInDoubt(new HeraldError(code, status, ''))
     expect([doubtful(0, 0), doubtful(0, 502), doubtful(50001, 500)]).toEqual([true, true, true])
+    expect(doubtful(50201, 502)).toBe(true)
     expect([doubtful(40002, 400), doubtful(50301, 503), doubtful(42901, 429)]).toEqual([false, false, false])
     expect(isInDoubt(new Error('x'))).toBe(false)
   })

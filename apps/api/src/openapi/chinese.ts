@@ -133,5 +133,7 @@ export const chineseCodes: Readonly<Record<Code, string>> = {
   42902: '该名称登录失败次数过多，或该地址的登录失败、运维密钥错误过多；请在 Retry-After 的秒数后重试。',
   43101: '请求头过大。',
   50001: '内部错误；详情见服务日志，可按响应的 x-request-id 查找。',
+  50201:
+    '由随附的 nginx 和 Caddy 配置返回：无法连接 Herald，或其响应丢失，因此请求可能已经执行。请在 Retry-After 的秒数后重试；`request_id` 相同的推送只发送一次。',
   50301: '数据库不可用，或等待写入的推送、正在接收的请求过多；本次请求未受理。',
 }

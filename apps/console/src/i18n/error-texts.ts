@@ -26,11 +26,12 @@ const chinese: Record<number, string> = {
   42902: '失败次数过多，请稍后再试。',
   43101: '请求头过大。',
   50001: '服务内部错误，请查看服务日志。',
+  50201: '无法连接 Herald，或其响应丢失，请求可能已经执行。request_id 相同的推送只发送一次。',
   50301: '数据库暂时不可用，本次请求未受理，请稍后重试。',
 }
 
 /** Codes whose Chinese text says everything, so that the API's message is not shown. */
-const complete = new Set([40101, 40102, 40103, 40902, 42901, 42902, 50301])
+const complete = new Set([40101, 40102, 40103, 40902, 42901, 42902, 50201, 50301])
 
 /** A field and what is wrong with it, such as `speed must be a number.`; undefined if the complaint has no translation. */
 function fieldText(message: string): string | undefined {

@@ -14,9 +14,9 @@ export function refusalOf(error: unknown, draft: Draft): Refusal | undefined {
 }
 
 /**
- * Whether the push may have been accepted although the call failed: there was no answer, the answer was not Herald's, or Herald lost its
- * own connection while it wrote.
+ * Whether the push may have been accepted although the call failed: there was no answer, the answer was not Herald's, a proxy lost it, or
+ * Herald lost its own connection while it wrote.
  */
 export function isInDoubt(error: unknown): boolean {
-  return error instanceof HeraldError && [0, 50001, 40801].includes(error.code)
+  return error instanceof HeraldError && [0, 50001, 50201, 40801].includes(error.code)
 }
