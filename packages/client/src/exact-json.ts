@@ -8,19 +8,24 @@ type Parse = (
 
 const INTEGER = /^-?\d+$/
 
-/** Writes JSON; a bigint becomes a number with all its digits. */
-export function toExactJson(value: unknown): string {
+/** Writes JSON; a bigint becomes a number with all its digits. `indent` is as of JSON.stringify. */
+export function toExactJson(value: unknown, indent?: number): string {
   const { rawJSON } = JSON as unknown as { rawJSON?: (text: string) => unknown }
-  if (rawJSON) return stringify(value, rawJSON)
+  if (rawJSON) return stringify(value, rawJSON, indent)
   // Without rawJSON (Node before 21): strings with a mark that occurs nowhere else; mark and quotes are removed.
-  const plain = stringify(value, (digits) => digits)
+  const plain = stringify(value, (digits) => digits, indent)
   let mark = '#'
   while (plain.includes(mark)) mark += '#'
-  return stringify(value, (digits) => mark + digits).replace(new RegExp(`"${mark}(-?\\d+)"`, 'g'), '$1')
+  const marked = stringify(value, (digits) => mark + digits, indent)
+  return marked.replace(new RegExp(`"${mark}(-?\\d+)"`, 'g'), '$1')
 }
 
-function stringify(value: unknown, write: (digits: string) => unknown): string {
-  return JSON.stringify(value, (_key, field) => (typeof field === 'bigint' ? write(String(field)) : field))
+function stringify(value: unknown, write: (digits: string) => unknown, indent?: number): string {
+  return JSON.stringify(
+    value,
+    (_key, field) => (typeof field === 'bigint' ? write(String(field)) : field),
+    indent,
+  )
 }
 
 /** Parses integers beyond 2^53 as bigint. Runtimes without the reviver's context round them. */

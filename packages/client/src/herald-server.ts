@@ -152,8 +152,7 @@ export class HeraldServer {
   }
 
   async #repeatable<T>(path: string, body: unknown, notifications: Notification[]): Promise<T> {
-    const isSafe = notifications.every(({ setting }) => setting?.request_id)
-    const retries = isSafe ? (this.#options.retries ?? 0) : 0
+    const retries = notifications.every(isDeduplicated) ? (this.#options.retries ?? 0) : 0
     for (let attempt = 0; ; attempt++) {
       try {
         return await this.call('POST', path, body)
@@ -626,6 +625,11 @@ export class HeraldServer {
       },
     })
   }
+}
+
+/** The API ignores an id of white space. Callers in plain JavaScript may give one that is not a string, which it refuses. */
+function isDeduplicated({ setting }: Notification): boolean {
+  return typeof setting?.request_id === 'string' && setting.request_id.trim() !== ''
 }
 
 /** A network failure, a timeout, 429, or a failure of the server: the same call may succeed later. */

@@ -1,4 +1,4 @@
-export type { Int64 } from './exact-json.ts'
+export { fromExactJson, type Int64, toExactJson } from './exact-json.ts'
 export { HeraldError } from './herald-error.ts'
 export { HeraldOperator, type HeraldOperatorOptions } from './herald-operator.ts'
 export { HeraldServer, type HeraldServerOptions } from './herald-server.ts'

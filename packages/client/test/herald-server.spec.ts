@@ -41,6 +41,7 @@ describe('int64', () => {
 
   it('is written as a number, also in ext', () => {
     expect(toExactJson({ ext: { n: 2n ** 60n } })).toBe('{"ext":{"n":1152921504606846976}}')
+    expect(toExactJson({ n: 2n ** 60n }, 2)).toBe('{\n  "n": 1152921504606846976\n}')
   })
 
   it('is written as a number by a runtime without rawJSON, and no string is changed', () => {
@@ -49,6 +50,7 @@ describe('int64', () => {
     json.rawJSON = undefined
     try {
       expect(toExactJson({ n: -(2n ** 60n), s: '1' })).toBe('{"n":-1152921504606846976,"s":"1"}')
+      expect(toExactJson({ n: 2n ** 60n }, 2)).toBe('{\n  "n": 1152921504606846976\n}')
       fc.assert(
         fc.property(fc.array(fc.string({ unit: fc.constantFrom('#', '"', '\\', '-', '1') })), (strings) => {
           const plain = { strings, keys: Object.fromEntries(strings.map((key) => [key, 1])) }
@@ -234,6 +236,9 @@ describe('a push that is repeated', () => {
     const twice = failing(new TypeError('fetch failed'), failed(50301, 503, now))
     expect(await twice.herald.notify(push('r'))).toEqual({ task_id: 1 })
     expect(twice.sent).toHaveLength(3)
+    const lost = failing(failed(50201, 502, now))
+    expect(await lost.herald.notify(push('r'))).toEqual({ task_id: 1 })
+    expect(lost.sent).toHaveLength(2)
     const often = failing(failed(42901, 429, now), failed(50301, 503, now), failed(50001, 500, now))
     await expect(often.herald.notify(push('r'))).rejects.toMatchObject({ code: 50001 })
     expect(often.sent).toHaveLength(3)
@@ -242,6 +247,7 @@ describe('a push that is repeated', () => {
   it('is not repeated without a request_id, nor when it was refused', async () => {
     for (const [request_id, status] of [
       [undefined, 503],
+      [' \t', 503],
       ['r', 400],
     ] as const) {
       const { herald, sent } = failing(failed(status * 100 + 1, status, now))
