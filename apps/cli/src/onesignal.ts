@@ -19,7 +19,7 @@ export type Skipped = 'other kind' | 'unsubscribed' | 'no token'
 export type LostTags = 'cut' | 'unreadable'
 
 /** Reads rows of OneSignal's CSV export by the names in its first row. */
-export function readOneSignal(
+function readOneSignal(
   header: readonly string[],
   lose: (why: LostTags) => void,
 ): (fields: readonly string[]) => DeviceChange | Skipped {

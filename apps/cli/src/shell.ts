@@ -137,9 +137,9 @@ export function readNamed(path: string, flag: string): Buffer {
   }
 }
 
-/** The same as text, unchanged: decoding would replace what is not UTF-8. */
+/** The same as text without a byte order mark. Decoding would replace what is not UTF-8, so it is refused. */
 export function readText(path: string, flag: string): string {
   const bytes = readNamed(path, flag)
   if (!isUtf8(bytes)) throw new CliFailure(`${flag}: ${path} is not valid UTF-8.`)
-  return bytes.toString('utf8')
+  return bytes.toString('utf8').replace(/^\uFEFF/, '')
 }

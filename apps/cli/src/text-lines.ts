@@ -5,7 +5,10 @@ export type TextLine = { no: number; text: string; end: number; invalid?: Uint8A
 
 const NEWLINE = 10
 
-/** Splits a stream into lines without their ends, in constant memory. Bytes are joined first: a character may be cut by a chunk. */
+/**
+ * Splits a stream into lines without their ends and without a byte order mark, in constant memory. Bytes are joined first: a character may
+ * be cut by a chunk.
+ */
 export async function* textLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<TextLine> {
   let rest: Uint8Array[] = []
   let no = 0
@@ -14,8 +17,9 @@ export async function* textLines(chunks: AsyncIterable<Uint8Array>): AsyncGenera
     const bytes = Buffer.concat([...rest, last])
     rest = []
     end += bytes.length + ending
-    const text = bytes.toString('utf8').replace(/\r$/, '')
-    return { no: ++no, text, end, ...(!isUtf8(bytes) && { invalid: bytes }) }
+    const decoded = bytes.toString('utf8').replace(/\r$/, '')
+    const text = ++no === 1 ? decoded.replace(/^\uFEFF/, '') : decoded
+    return { no, text, end, ...(!isUtf8(bytes) && { invalid: bytes }) }
   }
   for await (const chunk of chunks) {
     let from = 0

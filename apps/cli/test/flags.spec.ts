@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { CertificateView, NewCertificate } from '@herald/client'
-import { toJson } from '@herald/domain'
+import { eventNames, toJson } from '@herald/domain'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Command } from 'commander'
 import { withSaved } from '../src/certificate-record.ts'
@@ -108,6 +108,38 @@ describe('files that are not UTF-8', () => {
   })
 })
 
+describe('files that begin with a byte order mark', () => {
+  let folder: string
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'herald-cli-'))
+  })
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const write = (text: string) => {
+    const path = join(folder, 'marked.json')
+    writeFileSync(path, `\uFEFF${text}`)
+    return path
+  }
+
+  it.each<[string[], string, object]>([
+    [['notify', '--all', '--message'], '{"title":"T"}', { message: { title: 'T' } }],
+    [['notify-batch'], '{"audience":"all"}\n', { list: [{ audience: 'all' }] }],
+    [['device', 'batch'], '{"device_guid":"g"}\n', { list: [{ device_guid: 'g' }] }],
+  ])('%j are read without it', async (args, text, sent) => {
+    const answer = () => ({ task_id: 7, list: [{ task_id: 7 }] })
+    const { error, calls } = await runHere([...args, write(text)], answer)
+    expect(error).toBeUndefined()
+    expect(JSON.parse(calls[0]!.body)).toMatchObject(sent)
+  })
+
+  it('are read without it as the value of --extra', async () => {
+    const args = ['certificate', 'set', 'huawei', '--client-id', '1', '--client-secret', 's', '--extra']
+    const { calls } = await runHere([...args, `@${write('{"receipt_id":"r"}')}`], (path) =>
+      path.endsWith('/list') ? [] : { saved: true, check: null, region: 'cn', warnings: [] },
+    )
+    expect(JSON.parse(calls[1]!.body)).toMatchObject({ extra: { receipt_id: 'r' } })
+  })
+})
+
 describe('a push without an answer', () => {
   const broken = (code: string) =>
     new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) })
@@ -129,6 +161,7 @@ describe('a push without an answer', () => {
     ['a timeout', thrown(Object.assign(new Error('Too late.'), { name: 'TimeoutError' }))],
     ['an answer that ends early', thrown(new TypeError('terminated'))],
     ['an answer of a proxy', () => new Response('Bad gateway', { status: 502 })],
+    ['an answer that the proxy lost', () => refusal(502, 50201)],
     ['a commit in doubt', () => refusal(500, 50001)],
   ])('because of %s can be repeated by its id', async (_name, answer) => {
     const { id, sentence } = await send(answer)
@@ -149,6 +182,10 @@ describe('a push without an answer', () => {
     ['a database that is away', () => refusal(503, 50301)],
   ])('because of %s was not accepted', async (_name, answer) => {
     expect((await send(answer)).sentence).not.toContain('may have been accepted')
+  })
+
+  it('has an id of its own if the given one is blank', async () => {
+    expect((await send(() => refusal(400, 40004), '--request-id', ' ')).id).toMatch(/^[\da-f-]{36}$/)
   })
 
   it('is not in doubt when only watching it fails', async () => {
@@ -248,6 +285,39 @@ describe('a certificate that is saved again', () => {
     )
     expect(calls.map(({ path }) => path)).toEqual(['/admin/push/certificate/list', '/admin/push/certificate'])
     expect(JSON.parse(calls[1]!.body)).toMatchObject({ name: 'Shop', keep: ['extra.callback_secret'] })
+  })
+})
+
+describe('a webhook that is saved again', () => {
+  const url = 'https://crm.example.com/herald'
+  const saved = { webhook_id: 3, name: 'crm', url, events: ['task.finished'], campaign: 'spring' }
+  const set = async (name: string, ...flags: string[]) => {
+    const { error, calls } = await runHere(['webhook', 'set', name, url, ...flags], (path) =>
+      path.endsWith('/list') ? [{ ...saved, webhook_id: 4, name: 'other', campaign: 'x' }, saved] : saved,
+    )
+    expect(error).toBeUndefined()
+    expect(calls.map(({ path }) => path)).toEqual(['/admin/webhook/list', '/admin/webhook'])
+    return JSON.parse(calls[1]!.body)
+  }
+
+  it('keeps its events and its campaign', async () => {
+    expect(await set('crm', '--rotate-secret')).toEqual({
+      name: 'crm',
+      url,
+      events: ['task.finished'],
+      campaign: 'spring',
+      rotate_secret: true,
+    })
+  })
+
+  it('has those of the flags instead, also an empty campaign', async () => {
+    const given = await set('crm', '--events', 'device.sent,device.failed', '--campaign', 'autumn')
+    expect(given).toEqual({ name: 'crm', url, events: ['device.sent', 'device.failed'], campaign: 'autumn' })
+    expect(await set('crm', '--campaign', '')).toEqual({ name: 'crm', url, events: ['task.finished'] })
+  })
+
+  it('takes nothing from a webhook of another name: a new one gets all events', async () => {
+    expect(await set('new')).toEqual({ name: 'new', url, events: [...eventNames] })
   })
 })
 

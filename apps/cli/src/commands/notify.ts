@@ -49,8 +49,8 @@ function addNotify(program: Command): void {
     )
     .action(async (flags: NotifyFlags, command: Command) => {
       const { io, asAdmin } = openShell(command)
-      // With an id the push can be repeated when its answer is lost.
-      const requestId = flags.requestId || randomUUID()
+      // With an id the push can be repeated when its answer is lost. The API ignores one of white space.
+      const requestId = flags.requestId?.trim() ? flags.requestId : randomUUID()
       const notification = notificationOf({ ...flags, requestId }, messageFile(flags))
       if ((flags.timeout !== undefined || flags.offline) && !flags.wait)
         throw new UsageFailure('--timeout and --offline require --wait.')

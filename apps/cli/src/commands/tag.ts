@@ -96,7 +96,7 @@ function addMembers(tag: Command, action: 'add' | 'remove', description: string)
     })
 }
 
-export function selectorsOf({ alias, device, pushToken, user }: Omit<MemberFlags, 'by'>): DeviceSelector[] {
+function selectorsOf({ alias, device, pushToken, user }: Omit<MemberFlags, 'by'>): DeviceSelector[] {
   return [
     ...(alias ?? []).map((value) => ({ alias: value })),
     ...(device ?? []).map((value) => ({ device_guid: value })),

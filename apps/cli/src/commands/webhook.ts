@@ -7,7 +7,7 @@ import { count, table, timestamp } from '../format.ts'
 import { oneOf, readId, readTime, wholeNumber } from '../parse.ts'
 import { openShell } from '../shell.ts'
 
-type SetFlags = { events: EventName[]; campaign?: string; rotateSecret?: true }
+type SetFlags = { events?: EventName[]; campaign?: string; rotateSecret?: true }
 
 export function addWebhookCommands(program: Command): void {
   const webhook = program.command('webhook').description('Send events to your server')
@@ -16,25 +16,27 @@ export function addWebhookCommands(program: Command): void {
     .description('Add a webhook, or change the one of this name; the secret of a new one is shown only once')
     .option(
       '--events <names>',
-      `separated by commas: ${eventNames.join(', ')} (default: all)`,
+      `separated by commas: ${eventNames.join(', ')} (default: the saved ones, or all)`,
       (text: string) => text.split(',').map(oneOf(...eventNames)),
-      [...eventNames],
     )
-    .option('--campaign <name>', 'only events of tasks of this campaign')
+    .option(
+      '--campaign <name>',
+      'only events of tasks of this campaign; "" removes it (default: the saved one)',
+    )
     .option('--rotate-secret', 'replace the secret')
     .addHelpText(
       'after',
       examples(
         'webhook set crm https://crm.example.com/herald --events task.finished,device.failed',
         'webhook set spring https://crm.example.com/spring --campaign spring',
+        'webhook set spring https://crm.example.com/new --campaign ""',
       ),
     )
     .action(async (name: string, url: string, flags: SetFlags, command: Command) => {
       const { io, asAdmin } = openShell(command)
-      const wanted: NewWebhook = { name, url, events: flags.events }
-      if (flags.campaign) wanted.campaign = flags.campaign
-      if (flags.rotateSecret) wanted.rotate_secret = true
-      const saved = await asAdmin((server) => server.putWebhook(wanted))
+      const saved = await asAdmin(async (server) =>
+        server.putWebhook(webhookOf(name, url, flags, await server.webhooks())),
+      )
       io.record(saved)
       io.say(`webhook_id  ${saved.webhook_id}`)
       if (saved.secret === undefined) return
@@ -110,6 +112,19 @@ export function addWebhookCommands(program: Command): void {
       for (const one of list) io.record(one)
       io.say(list.length === 0 ? 'There are no events.' : table(entryHead, list.map(entryRow)))
     })
+}
+
+/** Takes events and campaign from the saved webhook of this name if their flags are absent, because saving replaces both. Pure. */
+function webhookOf(name: string, url: string, flags: SetFlags, webhooks: readonly WebhookView[]): NewWebhook {
+  const saved = webhooks.find((one) => one.name === name)
+  const campaign = flags.campaign ?? saved?.campaign
+  return {
+    name,
+    url,
+    events: flags.events ?? saved?.events ?? [...eventNames],
+    ...(campaign && { campaign }),
+    ...(flags.rotateSecret && { rotate_secret: true }),
+  }
 }
 
 const webhookHead = ['webhook_id', 'name', 'state', 'backlog', 'sent', 'last answer', 'url']
