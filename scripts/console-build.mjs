@@ -15,8 +15,10 @@ const inputs = [
   'packages/channels/src',
   'package-lock.json',
 ]
-// Of the channels, the console contains the cards alone: a change to an adapter needs no build.
-const isAdapter = (path) => /^packages\/channels\/(?!.*\/cards?(-parts)?\.ts$)/.test(path)
+// Of the channels, the console contains the cards with their parts, the kinds of reasons and the cutting of texts: a change to an
+// adapter needs no build.
+const ofChannels = /^packages\/channels\/src\/(([a-z]+\/)?cards?(-[a-z-]+)?|reason-kinds|shared\/texts)\.ts$/
+const isInput = (path) => !path.startsWith('packages/channels/') || ofChannels.test(path)
 const notInputs = new Set(['node_modules', 'dist', 'test'])
 
 export function isConsoleBuilt(root) {
@@ -24,10 +26,14 @@ export function isConsoleBuilt(root) {
   return existsSync(stamp) && readFileSync(stamp, 'utf8') === stampOf(root)
 }
 
+/** The files whose change needs a build. */
+export function stampedFiles(root) {
+  return inputs.flatMap((input) => filesIn(root, input)).filter(isInput)
+}
+
 function stampOf(root) {
   const hash = createHash('sha256')
-  for (const path of inputs.flatMap((input) => filesIn(root, input)).filter((path) => !isAdapter(path)))
-    hash.update(`${path}\0`).update(readFileSync(join(root, path)))
+  for (const path of stampedFiles(root)) hash.update(`${path}\0`).update(readFileSync(join(root, path)))
   return hash.digest('hex')
 }
 
