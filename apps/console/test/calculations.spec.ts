@@ -1,5 +1,6 @@
 import type { DeviceView } from '@herald/client'
-import { describe, expect, it } from '@jest/globals'
+import { describe, expect, it, jest } from '@jest/globals'
+import { listDevices, putDevice } from '../src/api/calls.ts'
 import { hasSums } from '../src/api/export.ts'
 import { splitDuration } from '../src/calculations/duration.ts'
 import { expiryOf } from '../src/calculations/expiry.ts'
@@ -161,6 +162,28 @@ describe('the form of a device', () => {
       attributes: null,
       enabled: false,
     })
+  })
+
+  it('keeps every digit of a large number, in what it shows and in what it sends', async () => {
+    const attributes = '{"crm_id":9007199254740993,"plan":"free"}'
+    const stored = `{"device_guid":"g","user_id":9007199254740995,"tags":[],"attributes":${attributes}}`
+    const sent: unknown[] = []
+    const answer = async (_path: unknown, init?: { body?: unknown }) => {
+      sent.push(init?.body)
+      return new Response(`{"code":200,"data":{"list":[${stored}],"next":null},"message":null}`)
+    }
+    const fetching = jest.spyOn(globalThis, 'fetch').mockImplementation(answer)
+    try {
+      const { list } = await listDevices('a', { device_guid: 'g' })
+      const form = deviceForm(list[0]!)
+      expect(form.userId).toBe('9007199254740995')
+      expect(form.attributes).toBe('{\n  "crm_id": 9007199254740993,\n  "plan": "free"\n}')
+      const change = deviceChange(list[0]!, { ...form, attributes: form.attributes.replace('free', 'pro') })
+      await putDevice('a', change!)
+      expect(sent[1]).toBe('{"device_guid":"g","attributes":{"crm_id":9007199254740993,"plan":"pro"}}')
+    } finally {
+      fetching.mockRestore()
+    }
   })
 })
 

@@ -183,6 +183,12 @@ describe('the form of saved credentials', () => {
     expect(changesCredentials(shown, oppo)).toBe(false)
   })
 
+  it('keeps every digit of a large number', () => {
+    const numbered = record({ extra: { crm_id: 9007199254740993n } })
+    expect(draftOf(numbered).extraJson).toBe('{\n  "crm_id": 9007199254740993\n}')
+    expect(requestOf(draftOf(numbered), numbered).extra).toMatchObject({ crm_id: 9007199254740993n })
+  })
+
   it('replaces a secret that is typed and removes one that is no longer wanted', () => {
     const edited = {
       ...draftOf(oppo),

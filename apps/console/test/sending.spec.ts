@@ -342,6 +342,18 @@ describeWith('chromium')('sending in the console', () => {
     await button('Back', dialog()).click()
     expect(await titled('Used before')).toEqual([])
     await button('Clear draft').click()
+
+    // Nor is it if the tasks of the ID cannot be read at all.
+    await page.route('**/push/task/list', (route) =>
+      route.request().postData()?.includes('request_id') ? route.abort() : route.continue(),
+    )
+    await sendOnce('Not looked up', 'order-1')
+    await button('Send again', dialog()).click()
+    await dialog().getByText('This deduplication ID was used before, so nothing was sent.').waitFor()
+    await button('Back', dialog()).click()
+    await page.unroute('**/push/task/list')
+    expect(await titled('Not looked up')).toEqual([])
+    await button('Clear draft').click()
     tab.errors.splice(0)
   })
 

@@ -1,4 +1,4 @@
-import { HeraldError } from '@herald/client'
+import { fromExactJson, HeraldError, toExactJson } from '@herald/client'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
@@ -37,7 +37,7 @@ export async function stream(path: string, options: Call): Promise<ReadableStrea
 }
 
 async function send(method: Method, path: string, options: Call): Promise<Response> {
-  const text = options.text ?? (options.body === undefined ? undefined : toJson(options.body))
+  const text = options.text ?? (options.body === undefined ? undefined : toExactJson(options.body))
   const signals = [path === SESSION_PATH ? undefined : pageCalls.signal, options.signal]
   return fetch(path, {
     method,
@@ -55,16 +55,11 @@ async function send(method: Method, path: string, options: Call): Promise<Respon
   })
 }
 
-/** Integers beyond 2^53 are sent as strings, which the API accepts for every int64. */
-function toJson(value: unknown): string {
-  return JSON.stringify(value, (_key, field) => (typeof field === 'bigint' ? String(field) : field))
-}
+type Envelope<Data> = { code: number; data: Data; message: string | null }
 
 async function readEnvelope<Data>(response: Response): Promise<Data> {
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
-  const envelope = (await response.json().catch(() => undefined)) as
-    | { code: number; data: Data; message: string | null }
-    | undefined
+  const envelope = (await readJson(response)) as Envelope<Data> | undefined
   if (envelope?.code === 200) return envelope.data
   throw new HeraldError(
     envelope?.code ?? 0,
@@ -72,6 +67,15 @@ async function readEnvelope<Data>(response: Response): Promise<Data> {
     envelope?.message ?? `HTTP ${response.status}`,
     Number.isFinite(retryAfter) ? retryAfter : undefined,
   )
+}
+
+/** Undefined: the body is not JSON, or its end is missing. */
+async function readJson(response: Response): Promise<unknown> {
+  try {
+    return fromExactJson(await response.text())
+  } catch {
+    return undefined
+  }
 }
 
 /** Whether Herald refused the request itself, so that the same request would be refused again. */

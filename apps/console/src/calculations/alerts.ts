@@ -1,7 +1,7 @@
 import { expiryOf } from './expiry.ts'
 
 /** From the most to the least urgent. Nothing is sent through a channel of the first three. */
-export const alertKinds = ['closed', 'expired', 'silent', 'failing', 'held', 'soon'] as const
+const alertKinds = ['closed', 'expired', 'silent', 'failing', 'held', 'soon'] as const
 export type AlertKind = (typeof alertKinds)[number]
 
 /** Channels with the same problem. */

@@ -17,7 +17,7 @@ export type TaskFilter = {
   all: string
 }
 
-export const filterNames = ['state', 'campaign', 'title', 'from', 'to', 'min', 'actor', 'all'] as const
+const filterNames = ['state', 'campaign', 'title', 'from', 'to', 'min', 'actor', 'all'] as const
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/
 

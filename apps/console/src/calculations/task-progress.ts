@@ -23,7 +23,7 @@ export function shownState(task: Pick<TaskView, 'state' | 'target' | 'unreachabl
   return task.unreachable > 0 ? 'unreachable' : 'nobody'
 }
 
-export const barKinds = ['sent', 'failed', 'expired', 'cancelled', 'pending'] as const
+const barKinds = ['sent', 'failed', 'expired', 'cancelled', 'pending'] as const
 export type BarPart = { kind: (typeof barKinds)[number]; count: number; share: number }
 
 /** The targets of a task by their result, without empty parts. Each device counts once. */
@@ -39,7 +39,7 @@ export function barOf(task: Pick<TaskView, 'target' | (typeof barKinds)[number]>
 export type Reading = { at: number; done: number }
 
 /** Readings older than this do not count for the rate. */
-export const RATE_SECONDS = 20
+const RATE_SECONDS = 20
 /** Results are written in steps of about a second; over less time the rate would jump. */
 const MIN_SECONDS = 3
 

@@ -16,7 +16,7 @@ type Props = {
   children?: ReactNode
 }
 
-/** Asks for a name to be typed before something is lost for ever. */
+/** Asks for a name to be typed before something is lost forever. */
 export function TypedConfirmDialog(props: Props) {
   const { t } = useTranslation()
   return (

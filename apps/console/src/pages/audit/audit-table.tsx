@@ -1,4 +1,4 @@
-import type { AuditEntry } from '@herald/client'
+import { type AuditEntry, toExactJson } from '@herald/client'
 import { Anchor, Table, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { AppLink } from '../../components/app-link.tsx'
@@ -51,7 +51,7 @@ function Detail({ detail }: { detail: AuditEntry['detail'] }) {
           {String(value)}
         </Anchor>
       ) : typeof value === 'object' ? (
-        JSON.stringify(value)
+        toExactJson(value)
       ) : (
         String(value)
       )}

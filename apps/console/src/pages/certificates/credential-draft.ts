@@ -1,5 +1,11 @@
 import type { CredentialField } from '@herald/channels/cards'
-import type { CertificateView, Environment, NewCertificate } from '@herald/client'
+import {
+  type CertificateView,
+  type Environment,
+  fromExactJson,
+  type NewCertificate,
+  toExactJson,
+} from '@herald/client'
 import { isJsonObject } from '../../calculations/json-object.ts'
 import { extraKey, isExtra, isRegion, isRequired, type VendorForm, vendorForms } from './vendor-forms.ts'
 
@@ -60,7 +66,7 @@ export function draftOf(record: CertificateView): CredentialDraft {
     environment: record.environment,
     name: record.name,
     values,
-    extraJson: further.length === 0 ? '' : JSON.stringify(Object.fromEntries(further), null, 2),
+    extraJson: further.length === 0 ? '' : toExactJson(Object.fromEntries(further), 2),
     used: saved.length > 0 ? saved : oneNeeded.slice(0, 1),
     removed: [],
   }
@@ -141,7 +147,8 @@ export function requestOf(draft: CredentialDraft, editing: CertificateView | und
     environment: draft.environment,
     name: draft.name.trim(),
   }
-  const extra: Record<string, unknown> = isJsonObject(draft.extraJson) ? JSON.parse(draft.extraJson) : {}
+  const further = isJsonObject(draft.extraJson) ? draft.extraJson : '{}'
+  const extra = fromExactJson(further) as Record<string, unknown>
   const keep: string[] = []
   for (const field of form.fields) {
     const { to } = field

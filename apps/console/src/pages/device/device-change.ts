@@ -1,4 +1,11 @@
-import type { Attributes, DeviceChange, DeviceView, Platform } from '@herald/client'
+import {
+  type Attributes,
+  type DeviceChange,
+  type DeviceView,
+  fromExactJson,
+  type Platform,
+  toExactJson,
+} from '@herald/client'
 
 /** The fields of a device as the form shows them. */
 export type DeviceForm = {
@@ -22,7 +29,7 @@ export function formOf(device: DeviceView): DeviceForm {
     locale: device.locale ?? '',
     timezone: device.timezone ?? '',
     appVersion: device.app_version ?? '',
-    attributes: device.attributes ? JSON.stringify(device.attributes, null, 2) : '',
+    attributes: device.attributes ? toExactJson(device.attributes, 2) : '',
     enabled: device.enabled,
   }
 }
@@ -49,7 +56,7 @@ export function changeOf(device: DeviceView, form: DeviceForm): DeviceChange | u
   if (form.tags.join('\n') !== before.tags.join('\n')) change.tags = form.tags
   const attributes = form.attributes.trim()
   if (attributes !== before.attributes.trim())
-    change.attributes = attributes === '' ? null : (JSON.parse(attributes) as Attributes)
+    change.attributes = attributes === '' ? null : (fromExactJson(attributes) as Attributes)
   if (form.enabled !== before.enabled) change.enabled = form.enabled
   return Object.keys(change).length === 0 ? undefined : { device_guid: device.device_guid, ...change }
 }

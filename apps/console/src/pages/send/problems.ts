@@ -85,7 +85,7 @@ function timeProblems({ beginAt, endAt }: Draft, now: number): Problem[] {
   const end = secondsOf(endAt)
   const seconds = now / 1000
   const problems: Problem[] = []
-  // The API would send at once, which nobody means who enters a time. The field has no seconds, so the present minute is allowed.
+  // The API would send at once, which is not intended when a time is entered. The field has no seconds, so the present minute is allowed.
   if (begin !== undefined && begin <= seconds - 60) problems.push({ field: 'beginAt', kind: 'beginPast' })
   if (end !== undefined && end <= seconds) problems.push({ field: 'endAt', kind: 'endPast' })
   else if (begin !== undefined && end !== undefined && end <= begin)

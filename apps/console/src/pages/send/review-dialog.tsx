@@ -76,8 +76,9 @@ function Review({ draft, requestId, onClose, onRefused, onAccepted }: Props & Re
   const sending = useMutation({
     mutationFn: () => notify(appId, text),
     onSuccess: ({ task_id, repeated }) => {
-      // With an id of the console itself, or after a lost answer, it is the task of this push.
-      const isOurs = !isOwnId || (wasInDoubt.current && task_id !== earlier.data?.task_id)
+      // With an id of the console itself, or after a lost answer if it is not the earlier task, it is the task of this push.
+      const isOurs =
+        !isOwnId || (wasInDoubt.current && earlier.isSuccess && task_id !== earlier.data?.task_id)
       if (repeated && !isOurs) setUsedBy(task_id)
       else onAccepted(task_id)
     },

@@ -8,7 +8,7 @@ export const MAX_TEST_DEVICES = 10
  * Devices with this tag are the test devices of the application. A tag, because it is stored with the devices: everybody who sends for the
  * application has the same list, the API can change it, and a push can be sent to it.
  */
-export const TEST_TAG = 'herald-test-device'
+const TEST_TAG = 'herald-test-device'
 
 /** One more than may be used shows that there are too many. */
 export const listTestDevices = async (appId: string): Promise<DeviceView[]> =>

@@ -6,7 +6,7 @@ export type VendorName = (typeof cards)[number]['name']
 type Vendor = { name: VendorName; texts: TextLimits }
 
 /** The vendors that cut texts after a number of characters. */
-export const cuttingVendors: readonly Vendor[] = cards.flatMap((card) =>
+const cuttingVendors: readonly Vendor[] = cards.flatMap((card) =>
   'texts' in card ? [{ name: card.name, texts: card.texts }] : [],
 )
 
