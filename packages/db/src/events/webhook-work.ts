@@ -1,6 +1,6 @@
 import type { Database } from '../store/database.ts'
 import { retrying } from '../store/errors.ts'
-import { SealBroken, type Sealer } from '../store/seal.ts'
+import type { Sealer } from '../store/seal.ts'
 import { run } from '../store/statement.ts'
 import type { Position } from './position.ts'
 
@@ -101,7 +101,7 @@ export async function claimWebhooks(
       webhookId,
       appId,
       url,
-      secret: openSecret(sealer, sealed, appId, name),
+      secret: sealer.tryOpen(sealed, boundTo(appId, name)),
       events,
       campaign: campaign ?? undefined,
       epoch,
@@ -118,15 +118,6 @@ export async function claimWebhooks(
 /** What a secret is bound to. */
 export function boundTo(appId: string, name: string): string {
   return `webhook/${appId}/${name}`
-}
-
-function openSecret(sealer: Sealer, sealed: Buffer, appId: string, name: string): string | undefined {
-  try {
-    return sealer.open(sealed, boundTo(appId, name))
-  } catch (error) {
-    if (error instanceof SealBroken) return undefined
-    throw error
-  }
 }
 
 /** A change of the webhook in between, such as a replay, ends the claim. So does the lease, once another courier has claimed it. */

@@ -5,7 +5,7 @@ import type { StoredHold } from '../certificates/holds.ts'
 import { shownHealth } from '../certificates/shown-health.ts'
 import type { Database } from '../store/database.ts'
 import { sealedColumns } from '../store/reseal.ts'
-import { SealBroken, type Sealer } from '../store/seal.ts'
+import type { Sealer } from '../store/seal.ts'
 
 export type ServerFacts = {
   version: string
@@ -110,18 +110,12 @@ export async function sealHealth(db: Database, sealer: Sealer): Promise<SealHeal
     const { rows } = await db.pool.query<{ sealed: Buffer; bound_to: string }>(read)
     for (const { sealed, bound_to: boundTo } of rows)
       health[
-        sealer.isCurrent(sealed, boundTo) ? 'current' : opens(sealer, sealed, boundTo) ? 'others' : 'broken'
+        sealer.isCurrent(sealed, boundTo)
+          ? 'current'
+          : sealer.tryOpen(sealed, boundTo) !== undefined
+            ? 'others'
+            : 'broken'
       ]++
   }
   return health
-}
-
-function opens(sealer: Sealer, sealed: Uint8Array, boundTo: string): boolean {
-  try {
-    sealer.open(sealed, boundTo)
-    return true
-  } catch (error) {
-    if (error instanceof SealBroken) return false
-    throw error
-  }
 }

@@ -1,5 +1,5 @@
 import type { Database } from './database.ts'
-import { SealBroken, type Sealer } from './seal.ts'
+import type { Sealer } from './seal.ts'
 
 export type ResealReport = {
   /** Sealed again with the current key. */
@@ -57,7 +57,7 @@ export async function resealSecrets(db: Database, sealer: Sealer): Promise<Resea
     const { rows } = await db.pool.query<Row>(read)
     for (const { sealed, bound_to: boundTo, key } of rows) {
       if (sealer.isCurrent(sealed, boundTo)) continue
-      const plain = openOrUndefined(sealer, sealed, boundTo)
+      const plain = sealer.tryOpen(sealed, boundTo)
       if (plain === undefined) {
         report.broken++
         continue
@@ -67,13 +67,4 @@ export async function resealSecrets(db: Database, sealer: Sealer): Promise<Resea
     }
   }
   return report
-}
-
-function openOrUndefined(sealer: Sealer, sealed: Uint8Array, boundTo: string): string | undefined {
-  try {
-    return sealer.open(sealed, boundTo)
-  } catch (error) {
-    if (error instanceof SealBroken) return undefined
-    throw error
-  }
 }

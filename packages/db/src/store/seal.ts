@@ -3,7 +3,10 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 /** Encrypts stored secrets with the master key (AES-256-GCM). A value opens only with the `boundTo` of its own row. */
 export type Sealer = {
   seal(plain: string, boundTo: string): Buffer<ArrayBuffer>
+  /** Throws SealBroken if no key opens it. */
   open(sealed: Uint8Array, boundTo: string): string
+  /** Undefined if no key opens it. */
+  tryOpen(sealed: Uint8Array, boundTo: string): string | undefined
   /** Whether it was sealed with the current key. */
   isCurrent(sealed: Uint8Array, boundTo: string): boolean
 }
@@ -19,6 +22,13 @@ const VERSION = 1
 /** `others` are only used to open: the previous or the next key during a rotation. */
 export function createSealer(masterKey: Buffer, others: readonly Buffer[] = []): Sealer {
   const keys = [masterKey, ...others]
+  function tryOpen(sealed: Uint8Array, boundTo: string): string | undefined {
+    for (const key of keys) {
+      const plain = openWith(key, sealed, boundTo)
+      if (plain !== undefined) return plain
+    }
+    return undefined
+  }
   return {
     seal(plain, boundTo) {
       const nonce = randomBytes(12)
@@ -27,12 +37,11 @@ export function createSealer(masterKey: Buffer, others: readonly Buffer[] = []):
       return Buffer.concat([Buffer.from([VERSION]), nonce, cipher.getAuthTag(), body])
     },
     open(sealed, boundTo) {
-      for (const key of keys) {
-        const plain = openWith(key, sealed, boundTo)
-        if (plain !== undefined) return plain
-      }
-      throw new SealBroken()
+      const plain = tryOpen(sealed, boundTo)
+      if (plain === undefined) throw new SealBroken()
+      return plain
     },
+    tryOpen,
     isCurrent: (sealed, boundTo) => openWith(masterKey, sealed, boundTo) !== undefined,
   }
 }
