@@ -553,6 +553,51 @@ describe('indexes of tables with rows', () => {
   })
 })
 
+describe('vendor tokens that were stored as typed', () => {
+  const boundNow = async () =>
+    (
+      await db.pool.query<{ id: number; token: string; version: string; at: Date }>(
+        'SELECT device_id AS id, token, xmin::text AS version, registered_at AS at FROM binding ORDER BY 1',
+      )
+    ).rows
+
+  it('get one form, and the device that bound one last keeps it', async () => {
+    await migrateTo('20261124000000_open_days')
+    await db.pool.query(
+      `INSERT INTO binding (device_id, channel, app_id, token, registered_at)
+       SELECT b.device_id, b.channel, b.app_id, b.token, now() - make_interval(days => b.days) FROM (VALUES
+         (1, 'apns', 'a', 'ABCD', 3), (2, 'apns', 'a', 'AbCd', 1), (3, 'apns', 'a', 'abcd', 2), (4, 'apns', 'b', 'ABCD', 9),
+         (5, 'apns', 'a', 'EF01', 5), (6, 'apns', 'a', 'Not Hexadecimal', 5), (7, 'xiaomi', 'a', E' RegId\\n', 1),
+         (8, 'xiaomi', 'a', 'RegId', 2), (9, 'fcm', 'a', 'ABCD', 5)) AS b (device_id, channel, app_id, token, days)`,
+    )
+    await db.pool.query(
+      `INSERT INTO retired_token (app_id, channel, token, device_id, environment, registered_at, reason)
+       SELECT 'a', 'apns', token, device, 1, now(), 'replaced' FROM (VALUES ('ef01', 5), ('abcd', 4)) AS r (token, device)`,
+    )
+    const before = new Map((await boundNow()).map((row) => [row.id, row]))
+    await migrate(database.url)
+    const after = await boundNow()
+    expect(after.map(({ id, token }) => [id, token])).toEqual([
+      [2, 'abcd'],
+      [4, 'abcd'],
+      [5, 'ef01'],
+      [6, 'Not Hexadecimal'],
+      [7, 'RegId'],
+      [9, 'ABCD'],
+    ])
+    expect(after.map(({ at }) => at)).toEqual(after.map(({ id }) => before.get(id)!.at))
+    const untouched = after.filter(({ id, version }) => version === before.get(id)!.version)
+    expect(untouched.map(({ id }) => id)).toEqual([6, 9])
+    const { rows } = await db.pool.query(
+      'SELECT channel, token, device_id AS device, reason FROM retired_token ORDER BY 1',
+    )
+    expect(rows).toEqual([
+      { channel: 'apns', token: 'abcd', device: 3, reason: 'moved' },
+      { channel: 'xiaomi', token: 'RegId', device: 8, reason: 'moved' },
+    ])
+  })
+})
+
 describe('the current schema', () => {
   it('accepts every statement of the first release', async () => {
     await migrate(database.url)
