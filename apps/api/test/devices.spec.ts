@@ -550,6 +550,42 @@ describe('a call of a former owner', () => {
     ])
   })
 
+  it.each([
+    ['binds no Live Activity', '/user/activity', { activity_id: 'late', token: 'cd'.repeat(40) }, 'POST'],
+    ['removes no Live Activity', '/user/activity', { activity_id: 'kept' }, 'DELETE'],
+    ['sets no badge', '/user/push/badge', { badge: 7 }, 'POST'],
+  ])('%s once the device is another user’s', async (name, path, fields, method) => {
+    const guid = `moved: ${name}`
+    const push_token = await logIn(guid)
+    const token = Buffer.from(name).toString('hex').padEnd(80, '0')
+    await as(anna, '/user/activity', { push_token, activity_id: 'kept', token })
+    await as(anna, '/user/push/badge', { push_token, badge: 3 })
+    const answer = await overtaken(
+      guid,
+      () => as(anna, path, { push_token, ...fields }, method),
+      `UPDATE device SET user_id = ${bert.userId}, token_generation = token_generation + 1 WHERE guid = $1`,
+    )
+    expect(answer.code).toBe(40401)
+    const { rows } = await api.context.db.pool.query(
+      'SELECT a.name, a.token FROM activity a JOIN device d ON d.id = a.device_id WHERE d.guid = $1',
+      [guid],
+    )
+    expect(rows).toEqual([{ name: 'kept', token }])
+    expect((await api.client.devices({ device_guid: guid })).list).toMatchObject([{ badge: 3 }])
+  })
+
+  it('clears no alias but the one that it names', async () => {
+    const push_token = await logIn('next alias')
+    await as(anna, '/user/push/alias', { push_token, alias: 'carol' })
+    const answer = await overtaken(
+      'next alias',
+      () => as(anna, '/user/push/alias', { push_token, alias: 'carol' }, 'DELETE'),
+      `UPDATE device SET alias = 'dave' WHERE guid = $1`,
+    )
+    expect(answer.data).toEqual({ alias: 'dave' })
+    expect((await api.client.devices({ device_guid: 'next alias' })).list).toMatchObject([{ alias: 'dave' }])
+  })
+
   it('adds no tags once the device is removed', async () => {
     const push_token = await logIn('removed')
     const { pool } = api.context.db

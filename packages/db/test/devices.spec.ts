@@ -4,6 +4,7 @@ import { bind, unbind } from '../src/devices/bindings.ts'
 import { openDeviceWriter } from '../src/devices/device-writer.ts'
 import {
   claimDevice,
+  clearAlias,
   findDevice,
   listDevices,
   registerDevice,
@@ -225,6 +226,27 @@ describe('the alias that an app sets', () => {
       false,
     )
     expect(await state()).toEqual(cleared)
+  })
+
+  it('is cleared only if it is the expected one', async () => {
+    const appId = 'clear-alias'
+    await openApplication(appId)
+    await registerDevice(db, pushTokens, { appId, guid: 'a' })
+    const device = (await findDevice(db, appId, { guid: 'a' }))!
+    const state = async () =>
+      (await db.pool.query('SELECT alias, moved_at FROM device WHERE id = $1', [device.deviceId])).rows[0]
+    await setAlias(db, appId, device, 'dave')
+    const before = await state()
+    expect(await clearAlias(db, appId, device, 'carol')).toEqual({ alias: 'dave' })
+    expect(await state()).toEqual(before)
+    const others = { ...device, tokenGeneration: device.tokenGeneration + 1 }
+    expect(await clearAlias(db, appId, others, 'dave')).toBeUndefined()
+    expect(await state()).toEqual(before)
+    expect(await clearAlias(db, appId, device, 'dave')).toEqual({ alias: null })
+    expect((await state()).alias).toBeNull()
+    await setAlias(db, appId, device, 'erin')
+    expect(await clearAlias(db, appId, device)).toEqual({ alias: null })
+    expect((await state()).alias).toBeNull()
   })
 })
 

@@ -114,7 +114,7 @@ async function addDevice(): Promise<{ deviceId: number; token: string }> {
 async function addActivity(name: string, deviceId?: number, kind: 'activity' | 'start' = 'activity') {
   const device = deviceId ?? (await addDevice()).deviceId
   const token = newToken()
-  await bindActivity(db, { appId: app, deviceId: device, kind, name, token })
+  await bindActivity(db, { appId: app, deviceId: device, tokenGeneration: 0, kind, name, token })
   return { deviceId: device, token }
 }
 

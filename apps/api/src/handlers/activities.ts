@@ -6,7 +6,7 @@ import { MAX_DEVICE_TOKEN, name, optional, pushToken, required } from '../input/
 import { tokenProblem } from '../input/input-failure.ts'
 import { storedToken } from '../input/stored-token.ts'
 import { type RouteContext, route } from '../route.ts'
-import { deviceOfHolder } from '../scope.ts'
+import { deviceOfHolder, noDevice } from '../scope.ts'
 
 const tag = 'Devices'
 
@@ -71,10 +71,9 @@ export const bindActivityToken = route({
   answer: z.object({ bound: z.literal(true) }),
   async handler(context, input) {
     const token = readToken(context, input.token)
-    const { deviceId } = await deviceOfHolder(context, input.push_token)
-    const activity = { appId: context.appId, deviceId, ...nameOf(input), token }
-    if (!(await bindActivity(context.deps.db, activity)))
-      throw new Failure(40401, 'No device has this push_token.')
+    const { deviceId, tokenGeneration } = await deviceOfHolder(context, input.push_token)
+    const activity = { appId: context.appId, deviceId, tokenGeneration, ...nameOf(input), token }
+    if (!(await bindActivity(context.deps.db, activity))) throw noDevice(context)
     return { bound: true as const }
   },
 })
@@ -90,8 +89,10 @@ export const unbindActivityToken = route({
   input: z.strictObject(named).superRefine(checkName),
   answer: z.object({ removed: z.boolean().describe('False if the device had no such token.') }),
   async handler(context, input) {
-    const { deviceId } = await deviceOfHolder(context, input.push_token)
-    const activity = { appId: context.appId, deviceId, ...nameOf(input) }
-    return { removed: await unbindActivity(context.deps.db, activity) }
+    const { deviceId, tokenGeneration } = await deviceOfHolder(context, input.push_token)
+    const activity = { appId: context.appId, deviceId, tokenGeneration, ...nameOf(input) }
+    const removed = await unbindActivity(context.deps.db, activity)
+    if (removed === undefined) throw noDevice(context)
+    return { removed }
   },
 })

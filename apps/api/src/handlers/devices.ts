@@ -35,7 +35,7 @@ import { storedToken } from '../input/stored-token.ts'
 import { ownDeviceRecord, showOwnDevice } from '../output/device-record.ts'
 import { pageOf, readPage } from '../output/fields.ts'
 import { type RouteContext, route } from '../route.ts'
-import { deviceOfHolder, scopeOf } from '../scope.ts'
+import { deviceOfHolder, noDevice, scopeOf } from '../scope.ts'
 
 const tag = 'Devices'
 const all: readonly Card[] = cards
@@ -200,8 +200,8 @@ export const setDeviceBadge = route({
   input: z.strictObject({ push_token: required(pushToken), badge: required(integer(0, 999_999_999)) }),
   answer: z.object({ badge: z.int() }),
   async handler(context, input) {
-    const { deviceId } = await deviceOfHolder(context, input.push_token)
-    await setBadge(context.deps.db, context.appId, deviceId, input.badge)
+    const device = await deviceOfHolder(context, input.push_token)
+    if (!(await setBadge(context.deps.db, context.appId, device, input.badge))) throw noDevice(context)
     return { badge: input.badge }
   },
 })

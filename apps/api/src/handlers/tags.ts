@@ -1,4 +1,4 @@
-import { addTags, removeTags, setAlias, tagsOf, tagsPerDevice } from '@herald/db/devices'
+import { addTags, clearAlias, removeTags, setAlias, tagsOf, tagsPerDevice } from '@herald/db/devices'
 import { z } from 'zod'
 import { Failure } from '../codes.ts'
 import { name, optional, pushToken, required } from '../input/fields.ts'
@@ -116,8 +116,8 @@ export const clearDeviceAlias = route({
   answer: aliasAnswer,
   async handler(context, input) {
     const device = await ownDevice(context, input.push_token)
-    if (input.alias !== undefined && input.alias !== device.alias) return { alias: device.alias }
-    if (!(await setAlias(context.deps.db, context.appId, device, null))) throw noDevice(context)
-    return { alias: null }
+    const left = await clearAlias(context.deps.db, context.appId, device, input.alias)
+    if (!left) throw noDevice(context)
+    return left
   },
 })

@@ -1,11 +1,12 @@
 import type { Database } from '../store/database.ts'
 import { retrying } from '../store/errors.ts'
 import { inTransaction, type Runner, run } from '../store/statement.ts'
+import type { FoundDevice } from './push-tokens.ts'
 
 /** `activity`: the token of one activity, by the id that the application gave it. `start`: the token that starts activities of a type. */
 export type ActivityName = { kind: 'activity' | 'start'; name: string }
 
-export type NewActivity = ActivityName & { appId: string; deviceId: number; token: string }
+export type NewActivity = ActivityName & FoundDevice & { appId: string; token: string }
 
 /** A device has a few activities at a time; the limit bounds what an app with a defect can store. */
 export const activitiesPerDevice = 64
@@ -13,16 +14,16 @@ export const activitiesPerDevice = 64
 /**
  * Binds a token of a Live Activity to the device. A token that is bound under another name or to another device moves. The place of the
  * newest update stays: an older one must not be sent to the new token either. If the device has too many, the oldest are deleted.
- * Returns whether the device exists.
+ * Returns false if the device was removed or has another push token.
  */
 export async function bindActivity(db: Database, activity: NewActivity): Promise<boolean> {
-  const { appId, deviceId, kind, name, token } = activity
+  const { appId, deviceId, tokenGeneration, kind, name, token } = activity
   return retrying(() =>
     inTransaction(db, async (runner) => {
       // Two calls of a device take turns, so that both see how many it has.
       const { rowCount } = await runner.query(
-        'SELECT 1 FROM device WHERE id = $1 AND app_id = $2 FOR NO KEY UPDATE',
-        [deviceId, appId],
+        'SELECT 1 FROM device WHERE id = $1 AND app_id = $2 AND token_generation = $3 FOR NO KEY UPDATE',
+        [deviceId, appId, tokenGeneration],
       )
       if (rowCount === 0) return false
       await runner.query(
@@ -45,20 +46,23 @@ export async function bindActivity(db: Database, activity: NewActivity): Promise
   )
 }
 
-/** Returns whether there was one. */
+/** Returns whether there was one; undefined if the device was removed or has another push token. */
 export async function unbindActivity(
   db: Database,
-  { appId, deviceId, kind, name }: Omit<NewActivity, 'token'>,
-): Promise<boolean> {
-  const { rowCount } = await retrying(() =>
-    db.pool.query('DELETE FROM activity WHERE device_id = $1 AND kind = $2 AND name = $3 AND app_id = $4', [
-      deviceId,
-      kind,
-      name,
-      appId,
-    ]),
+  { appId, deviceId, tokenGeneration, kind, name }: Omit<NewActivity, 'token'>,
+): Promise<boolean | undefined> {
+  const { rows } = await retrying(() =>
+    db.pool.query<{ removed: boolean }>(
+      `WITH found AS MATERIALIZED (
+         SELECT id FROM device WHERE id = $1 AND app_id = $2 AND token_generation = $3 FOR NO KEY UPDATE
+       ), removed AS (
+         DELETE FROM activity a USING found WHERE a.device_id = found.id AND a.kind = $4 AND a.name = $5 RETURNING 1
+       )
+       SELECT EXISTS (SELECT 1 FROM removed) AS removed FROM found`,
+      [deviceId, appId, tokenGeneration, kind, name],
+    ),
   )
-  return rowCount === 1
+  return rows[0]?.removed
 }
 
 /** For devices that get another person. Tokens to start activities belong to the installation, as the token of the device does. */

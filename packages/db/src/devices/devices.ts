@@ -265,26 +265,49 @@ export async function findDevice(
 export async function setAlias(
   db: Database,
   appId: string,
-  { deviceId, tokenGeneration }: FoundDevice,
+  device: FoundDevice,
   alias: string | null,
 ): Promise<boolean> {
-  const values = [deviceId, appId, tokenGeneration]
-  const isIt = 'id = $1 AND app_id = $2 AND token_generation = $3'
   // The first alias, or the same again: most calls.
   const { rowCount } = await db.pool.query(
-    `UPDATE device SET alias = $4 WHERE ${isIt} AND (alias IS NULL OR alias = $4)`,
-    [...values, alias],
+    `UPDATE device SET alias = $4 WHERE ${isFoundSql} AND (alias IS NULL OR alias = $4)`,
+    [device.deviceId, appId, device.tokenGeneration, alias],
   )
-  if (rowCount === 1) return true
+  return rowCount === 1 || (await changeAlias(db, appId, device, alias)) !== undefined
+}
+
+/**
+ * Clears the alias, with `expected` only if it is that: a person who logs out must not take the alias of the next one. Returns the alias
+ * that the device has then; undefined if it was removed or has another push token.
+ */
+export async function clearAlias(
+  db: Database,
+  appId: string,
+  device: FoundDevice,
+  expected?: string,
+): Promise<{ alias: string | null } | undefined> {
+  return changeAlias(db, appId, device, null, expected)
+}
+
+const isFoundSql = 'id = $1 AND app_id = $2 AND token_generation = $3'
+
+async function changeAlias(
+  db: Database,
+  appId: string,
+  { deviceId, tokenGeneration }: FoundDevice,
+  alias: string | null,
+  expected?: string,
+): Promise<{ alias: string | null } | undefined> {
   const days = await openDays(db)
   return retrying(() =>
     inTransaction(db, async (runner) => {
       const { rows } = await runner.query<{ alias: string | null }>(
-        `SELECT alias FROM device WHERE ${isIt} FOR UPDATE`,
-        values,
+        `SELECT alias FROM device WHERE ${isFoundSql} FOR UPDATE`,
+        [deviceId, appId, tokenGeneration],
       )
-      if (!rows[0]) return false
-      const isOther = rows[0].alias !== null && rows[0].alias !== alias
+      const present = rows[0]
+      if (!present || (expected !== undefined && present.alias !== expected)) return present
+      const isOther = present.alias !== null && present.alias !== alias
       if (isOther) {
         await clearInboxesOf(runner, days, [deviceId])
         await clearActivitiesOf(runner, [deviceId])
@@ -294,18 +317,28 @@ export async function setAlias(
         'UPDATE device SET alias = $2, moved_at = CASE WHEN $3 THEN clock_timestamp() ELSE moved_at END WHERE id = $1',
         [deviceId, alias, isOther],
       )
-      return true
+      return { alias }
     }),
   )
 }
 
-export async function setBadge(db: Database, appId: string, deviceId: number, badge: number): Promise<void> {
-  await retrying(() =>
+/** Returns false if the device was removed or has another push token. */
+export async function setBadge(
+  db: Database,
+  appId: string,
+  { deviceId, tokenGeneration }: FoundDevice,
+  badge: number,
+): Promise<boolean> {
+  const { rowCount } = await retrying(() =>
     db.pool.query(
-      'SELECT show_badges(ARRAY[id], ARRAY[$3::int], false) FROM device WHERE id = $1 AND app_id = $2',
-      [deviceId, appId, badge],
+      `WITH found AS MATERIALIZED (
+         SELECT id FROM device WHERE id = $1 AND app_id = $2 AND token_generation = $3 FOR NO KEY UPDATE
+       )
+       SELECT show_badges(ARRAY[id], ARRAY[$4::int], false) FROM found`,
+      [deviceId, appId, tokenGeneration, badge],
     ),
   )
+  return rowCount === 1
 }
 
 /**

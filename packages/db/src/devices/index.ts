@@ -18,6 +18,7 @@ export {
 } from './device-writer.ts'
 export {
   claimDevice,
+  clearAlias,
   type Device,
   type DeviceDetails,
   findDevice,
