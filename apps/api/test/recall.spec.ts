@@ -173,6 +173,31 @@ describe('POST /push/task/recall', () => {
     expect((await recall(unsent.data.task_id)).message).toContain('was not sent to any device')
   })
 
+  const update = { event: 'update', content_state: { stage: 'baking' } }
+  const start = { ...update, event: 'start', attributes_type: 'Order', alert: { title: 'a', body: 'b' } }
+
+  it('refuses to recall a Live Activity, and does not cancel its task', async () => {
+    const task = await sent(['apns'], { ios: { live_activity: start } })
+    const reason = 'A Live Activity is changed or ended by its next event.'
+    for (const more of [{}, { replace: { title: 'x' } }]) {
+      const { data } = await recall(task, { ...more, dry_run: true })
+      expect(data.channels).toEqual([{ channel: 'apns', devices: 1, can: 'none', does: 'none', reason }])
+      expect((await recall(task, more)).code).toBe(40903)
+    }
+    expect((await storedOf(task)).cancelling).toBe(false)
+  })
+
+  it('refuses a Live Activity as the replacement, and does not cancel the task', async () => {
+    const task = await sent(['apns'])
+    for (const live_activity of [update, start])
+      for (const dry_run of [true, false])
+        expect(await recall(task, { replace: { ios: { live_activity } }, dry_run })).toMatchObject({
+          code: 40002,
+          message: expect.stringMatching(/^replace\.ios\.live_activity must be blank: /),
+        })
+    expect((await storedOf(task)).cancelling).toBe(false)
+  })
+
   it('refuses a recall of a recall, of an unknown task and of one of another application', async () => {
     const task = await sent(['xiaomi'])
     const { data } = await recall(task)

@@ -24,7 +24,7 @@ export const taskRecall = route({
   verbatim: 'replace.ext',
   summary: 'Take a push back, or put another message in its place',
   description:
-    'Cancels what the task has not sent yet. Then a task of its own withdraws the message from the devices that it was sent to or, with `replace`, sends them a message with the same replace key. It has counters like any task: `target` counts the devices that the first task was sent to, on the channels that can do it; the devices of the other channels are `unreachable`. `sent` counts those for which the vendor accepted the call. No device gets it on another channel. With `dry_run` nothing is changed, and the response tells what each channel can do. A recall may be repeated: the second one does the same again. With the same `request_id` it does nothing, and the response has the task of the first.',
+    'Cancels what the task has not sent yet. Then a task of its own withdraws the message from the devices that it was sent to or, with `replace`, sends them a message with the same replace key. It has counters like any task: `target` counts the devices that the first task was sent to, on the channels that can do it; the devices of the other channels are `unreachable`. `sent` counts those for which the vendor accepted the call. No device gets it on another channel. With `dry_run` nothing is changed, and the response tells what each channel can do. A Live Activity can neither be recalled nor be put in the place of a message: POST /push/notify sends its next event. A recall may be repeated: the second one does the same again. With the same `request_id` it does nothing, and the response has the task of the first.',
   input: z.strictObject({
     task_id: required(int64),
     replace: optional(message).describe(
@@ -99,6 +99,11 @@ async function check(fields: MessageFields, ext: string | undefined, { deps }: R
     [fields.type === 'cmd', 'type', 'must not be cmd: such a message shows nothing'],
     [fields.show_begin_time !== undefined, 'show_begin_time', 'must be blank: a recall is sent at once'],
     [fields.collapse_key !== undefined, 'collapse_key', ownKey],
+    [
+      fields.ios?.live_activity !== undefined,
+      'ios.live_activity',
+      'must be blank: a Live Activity takes the place of no message',
+    ],
   ]
   for (const [object, field] of replaceFields) {
     const given: Record<string, unknown> | undefined = fields[object]

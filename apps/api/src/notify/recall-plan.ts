@@ -40,7 +40,10 @@ export function recallPlan(
     const can = canOn(channel, first.message)
     const wanted = message.recall?.withdraw ? 'withdraw' : 'replace'
     const about = { channel: publicName(channel), devices, can }
-    if (can === 'none') return { ...about, does: 'none', reason: 'A cmd message shows nothing.' }
+    if (can === 'none') {
+      const reason = whyNone(first.message) ?? 'The vendor can neither withdraw nor replace a message.'
+      return { ...about, does: 'none', reason }
+    }
     if (can === 'replace' && wanted === 'withdraw')
       return { ...about, does: 'none', reason: 'The vendor has no call that withdraws a message.' }
     const problem = channel === 'native' ? undefined : problemOf(first, message, certificateIds, certificates)
@@ -48,9 +51,16 @@ export function recallPlan(
   })
 }
 
-function canOn(channel: Channel, { type }: Message): ChannelRecall['can'] {
+function canOn(channel: Channel, message: Message): ChannelRecall['can'] {
   if (channel === 'native') return 'withdraw'
-  return type === 'cmd' ? 'none' : cardOf(channel).recall
+  return whyNone(message) === undefined ? cardOf(channel).recall : 'none'
+}
+
+/** Why no vendor can recall the message. */
+function whyNone({ type, ios }: Message): string | undefined {
+  if (type === 'cmd') return 'A cmd message shows nothing.'
+  // A replacement would be an alert beside the activity, which stays.
+  return ios.liveActivity === undefined ? undefined : 'A Live Activity is changed or ended by its next event.'
 }
 
 /** Undefined if a certificate that sent the message can recall it. */

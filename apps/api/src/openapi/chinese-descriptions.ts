@@ -29,7 +29,7 @@ export const chineseDescriptions: Readonly<Record<string, string>> = {
   'POST /push/task/channels':
     '在每个通道上，target = sent + failed + moved + expired + cancelled + pending。转到其他通道的设备会计入两个通道的 target，因此任务的设备数为各通道 target - moved 之和。',
   'POST /push/task/recall':
-    '先终止任务中尚未发送的部分，再由一个新任务从已发送的设备上撤回消息；带 `replace` 时，则向这些设备发送替换键相同的消息。新任务与其他任务一样有计数：`target` 为第一个任务在能够处理的通道上已发送的设备数，其他通道的设备计入 `unreachable`；`sent` 为厂商接受了调用的设备数。设备不会改走其他通道。带 `dry_run` 时不做任何更改，只返回各通道能做什么。撤回可以重复，第二次会再做一遍；`request_id` 相同时不做任何事，返回第一次的任务。',
+    '先终止任务中尚未发送的部分，再由一个新任务从已发送的设备上撤回消息；带 `replace` 时，则向这些设备发送替换键相同的消息。新任务与其他任务一样有计数：`target` 为第一个任务在能够处理的通道上已发送的设备数，其他通道的设备计入 `unreachable`；`sent` 为厂商接受了调用的设备数。设备不会改走其他通道。带 `dry_run` 时不做任何更改，只返回各通道能做什么。实时活动既不能撤回，也不能用来替换消息：请用 POST /push/notify 发送它的下一个事件。撤回可以重复，第二次会再做一遍；`request_id` 相同时不做任何事，返回第一次的任务。',
   'POST /push/task/failures':
     '失败在前，按设备数排序，其后是等待中的设备。结果 `failed`、`moved`、`expired`、`cancelled` 在所在通道上是最终结果；`waiting` 和 `held` 是调用时的状态。',
   'POST /push/task/device':
