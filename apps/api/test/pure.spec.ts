@@ -1,4 +1,5 @@
 import { sleep } from '@herald/async'
+import { CommitInDoubt } from '@herald/db/store'
 import { toJson } from '@herald/domain'
 import { isPublicAddress } from '@herald/outbound'
 import { until } from '@herald/testkit'
@@ -7,6 +8,7 @@ import fc from 'fast-check'
 import { createPasswords } from '../src/auth/passwords.ts'
 import { createTokens, newTokenKey } from '../src/auth/tokens.ts'
 import { mask, maskExtra } from '../src/certificates/mask.ts'
+import { failureOfError } from '../src/http/answer-failure.ts'
 import { readJson } from '../src/http/json.ts'
 import { scanJson } from '../src/http/json-scan.ts'
 import { createLineSplitter, LINE_LIMIT } from '../src/import/line-splitter.ts'
@@ -306,5 +308,17 @@ describe('masking', () => {
       channel_id: 'c',
       limits: { requests_per_s: 1 },
     })
+  })
+})
+
+it('a call may have been done if its commit got no reply, and was not if an earlier statement failed', () => {
+  const lost = new Error('Connection terminated unexpectedly')
+  expect(failureOfError(new CommitInDoubt(lost))).toMatchObject({
+    failure: { code: 50001, message: expect.stringContaining('may have been done') },
+    unexpected: true,
+  })
+  expect(failureOfError(lost)).toMatchObject({
+    failure: { code: 50301, message: expect.stringContaining('nothing was accepted') },
+    unexpected: false,
   })
 })

@@ -379,10 +379,10 @@ export type DeviceView = {
 /** At most 20 keys. */
 export type Attributes = Record<string, string | Int64 | boolean>
 
-/** A binding as it is written; `provider` is the vendor's number or the name of its channel. */
 /** A Live Activity by the id that the application gave it, or the type of those that a push-to-start token starts. */
 export type ActivityName = { activity_id: string } | { attributes_type: string }
 
+/** A binding as it is written; `provider` is the vendor's number or the name of its channel. */
 export type NewBinding = {
   provider: Provider | VendorName
   device_token: string

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, jest } from '@jest/globals'
-import { isConnectionLost, isInDoubt, isUnreachable, retrying } from '../src/store/errors.ts'
+import { CommitInDoubt, isConnectionLost, isInDoubt, isUnreachable, retrying } from '../src/store/errors.ts'
 
 afterEach(() => {
   jest.restoreAllMocks()
@@ -79,4 +79,19 @@ it('does not retry an error that is not transient', async () => {
   }
   await expect(retrying(work)).rejects.toThrow('unique')
   expect(tries).toBe(1)
+})
+
+it('says that a commit may have happened if later attempts did not reach Postgres', async () => {
+  const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+  const doubt = new CommitInDoubt(lost())
+  const afterDoubt = (later: Error, forMs?: number) => {
+    let tries = 0
+    const work = async () => {
+      throw ++tries === 1 ? doubt : later
+    }
+    return retrying(work, { forMs })
+  }
+  await expect(afterDoubt(refused, 100)).rejects.toBe(doubt)
+  const taken = Object.assign(new Error('unique'), { code: '23505' })
+  await expect(afterDoubt(taken)).rejects.toBe(taken)
 })

@@ -63,9 +63,19 @@ function isOfEstablished(error: Error): boolean {
   return syscall === 'read' || syscall === 'write'
 }
 
+/** The reply to a COMMIT was lost, so the transaction may have been committed, or still be committed. Its failure is that of its cause. */
+export class CommitInDoubt extends Error {
+  override name = 'CommitInDoubt'
+
+  constructor(cause: Error) {
+    super(`the reply to a COMMIT was lost: ${cause.message}`, { cause })
+  }
+}
+
 /** Undefined if a repetition would fail as well, or if the error does not come from Postgres or the network. */
 export function failureOf(error: unknown): Failure | undefined {
   if (!Error.isError(error)) return undefined
+  if (error instanceof CommitInDoubt) return failureOf(error.cause)
   const code = codeOf(error) ?? ''
   const known = failureOfCode.get(code)
   if (known) return isOfEstablished(error) ? 'lost' : known

@@ -1,4 +1,5 @@
 export {
+  CommitInDoubt,
   codeOf,
   type Failure,
   failureOf,

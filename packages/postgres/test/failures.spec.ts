@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals'
 import {
+  CommitInDoubt,
   type Failure,
   failureOf,
   isConnectionLost,
@@ -54,6 +55,9 @@ it.each<[string, Error, Failure | undefined]>([
     'refused',
   ],
   ['a query without a reply', errorOf({}, 'Query read timeout'), 'slow'],
+  ['a commit whose connection broke', new CommitInDoubt(errorOf({ code: '08006' })), 'lost'],
+  ['a commit without a reply', new CommitInDoubt(errorOf({}, 'Query read timeout')), 'slow'],
+  ['a commit of Prisma whose connection broke', new CommitInDoubt(wrapped('57P01')), 'lost'],
   ['a pool without a free connection', errorOf({}, 'timeout exceeded when trying to connect'), 'busy'],
   ['a shutdown seen by Prisma', wrapped('57P01'), 'lost'],
   ['a pooler’s error seen by Prisma', wrapped('08P01', 'query_wait_timeout'), 'refused'],

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DeviceGone } from '@herald/db/devices'
-import { codeOf, isUnreachable } from '@herald/db/store'
+import { CommitInDoubt, codeOf, isUnreachable } from '@herald/db/store'
 import { AcceptInDoubt } from '@herald/db/tasks'
 import { AcceptorFull } from '@herald/plan'
 import type { Logger } from '@herald/telemetry'
@@ -36,6 +36,10 @@ type Answer = { failure: Failure; unexpected: boolean }
 /** Maps a thrown error to the failure to send. Unexpected errors are reported without details. */
 export function failureOfError(error: unknown): Answer {
   if (error instanceof Failure) return { failure: error, unexpected: false }
+  if (error instanceof CommitInDoubt)
+    return unexpected(
+      'The database connection was lost while this was being written, so it may have been done. Look at the present state before you repeat the call.',
+    )
   if (isUnreachable(error))
     return expected(50301, 'The database is unreachable; nothing was accepted.', { retryAfter: 2 })
   if (error instanceof AcceptorFull)

@@ -14,7 +14,7 @@ import { addAudit, auditRow, type By } from '../ledger/audit-rows.ts'
 import { addReopenedSql } from '../ledger/certificate-events.ts'
 import type { Database } from '../store/database.ts'
 import { SealBroken, type Sealer } from '../store/seal.ts'
-import { inTransaction, run } from '../store/statement.ts'
+import { inPrismaTransaction, inTransaction, run } from '../store/statement.ts'
 import { isClearTextNeeded } from '../store/upgrade-window.ts'
 import { reopenedEntry, secondsOf } from './certificate-state.ts'
 
@@ -80,7 +80,7 @@ export async function certificatesOf(
     where: { appId: application },
     orderBy: [{ channel: 'asc' }, { environment: 'desc' }, { region: 'asc' }],
   })
-  return rows.map((row) => unsealOrBroken(row, sealer))
+  return rows.map((row) => unseal(row, sealer))
 }
 
 /** Returns the application of a certificate; it never changes, and ids are not reused. */
@@ -129,9 +129,7 @@ async function recordAt(
 ): Promise<StoredCertificate | undefined> {
   const { appId, channel, environment } = rowPlaceOf(place)
   const rows = await db.prisma.certificate.findMany({ where: { appId, channel, environment } })
-  const byRegion = new Map(
-    rows.map((row) => unsealOrBroken(row, sealer)).map((stored) => [stored.region, stored]),
-  )
+  const byRegion = new Map(rows.map((row) => unseal(row, sealer)).map((stored) => [stored.region, stored]))
   return place.region === undefined
     ? pickRegion(place.channel, byRegion, undefined)
     : byRegion.get(place.region)
@@ -176,7 +174,7 @@ export async function saveCertificate(
   })
   const wasClosed = known?.state === 'closed'
   // An access token of the former secret would hide that the new secret is wrong. Answers about tokens are forgotten too.
-  const row = await db.prisma.$transaction(async (prisma) => {
+  const row = await inPrismaTransaction(db, async (prisma) => {
     const saved = await prisma.certificate.upsert({
       where: { appId_channel_environment_region: place },
       create: {
@@ -186,7 +184,7 @@ export async function saveCertificate(
       },
       update: {
         ...fields,
-        ...(known && !canOpenKey(known, sealer) && newKey),
+        ...(known && callbackKeyOf(known, sealer) === undefined && newKey),
         version: { increment: 1 },
         state: 'open',
         lastError: null,
@@ -233,7 +231,7 @@ async function storeFormerRegion(db: Database, sealer: Sealer, place: RowPlace):
   const row = await db.prisma.certificate.findUnique({
     where: { appId_channel_environment_region: { ...place, region: '' } },
   })
-  const stored = row && unsealOrBroken(row, sealer)
+  const stored = row && unseal(row, sealer)
   if (!stored || stored.sealBroken) return
   const actual = rowPlaceOf(stored)
   if (actual.region === '') return
@@ -298,18 +296,9 @@ function hiddenKey(callbackKey: string, place: RowPlace, sealer: Sealer) {
   }
 }
 
-function callbackKeyOf(row: Certificate, sealer: Sealer): string {
-  return row.callbackKey ?? sealer.open(row.callbackKeySealed!, `callback-key/${pathOf(row)}`)
-}
-
-function canOpenKey(row: Certificate, sealer: Sealer): boolean {
-  try {
-    callbackKeyOf(row, sealer)
-    return true
-  } catch (error) {
-    if (error instanceof SealBroken) return false
-    throw error
-  }
+/** Undefined if it cannot be opened. */
+function callbackKeyOf(row: Certificate, sealer: Sealer): string | undefined {
+  return row.callbackKey ?? sealer.tryOpen(row.callbackKeySealed!, `callback-key/${pathOf(row)}`)
 }
 
 function rowPlaceOf({ application, channel, environment, region }: CertificatePlace): RowPlace {
@@ -331,19 +320,13 @@ function pathOf({ appId, channel, environment, region }: RowPlace): string {
   return `${appId}/${channel}/${environmentOf(environment)}${region && `/${region}`}`
 }
 
-function unseal(row: Certificate, sealer: Sealer): StoredCertificate {
-  const secrets = JSON.parse(sealer.open(row.sealed, boundTo(row))) as Secrets
-  return storedOf(row, secrets, callbackKeyOf(row, sealer))
-}
-
 /** One certificate that cannot be opened must not stop the others of its application. */
-function unsealOrBroken(row: Certificate, sealer: Sealer): StoredCertificate {
-  try {
-    return unseal(row, sealer)
-  } catch (error) {
-    if (!(error instanceof SealBroken)) throw error
+function unseal(row: Certificate, sealer: Sealer): StoredCertificate {
+  const secrets = sealer.tryOpen(row.sealed, boundTo(row))
+  const callbackKey = callbackKeyOf(row, sealer)
+  if (secrets === undefined || callbackKey === undefined)
     return { ...storedOf(row, { app_secret: '', certificate: '', extra: {} }, ''), sealBroken: true }
-  }
+  return storedOf(row, JSON.parse(secrets) as Secrets, callbackKey)
 }
 
 function storedOf(row: Certificate, secrets: Secrets, callbackKey: string): StoredCertificate {

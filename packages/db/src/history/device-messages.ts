@@ -2,7 +2,7 @@ import { oldestTaskId } from '../store/all-days.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
-import { indexesOnly, inTransaction, type Runner } from '../store/statement.ts'
+import { indexesOnly, type Runner, readInTransaction } from '../store/statement.ts'
 import type { TaskScope } from '../tasks/tasks.ts'
 import { foldPath, type PathStep, resultOf } from './path.ts'
 import { inRangeSql, ms, type Places, placesWithin } from './places.ts'
@@ -46,7 +46,7 @@ export async function deviceMessages(
 ): Promise<MessagePage> {
   if (devices.length === 0) return { messages: [], next: null }
   const oldest = await oldestTaskId(db)
-  const { found, next } = await inTransaction(
+  const { found, next } = await readInTransaction(
     db,
     (runner) => search(runner, scope, devices, { ...page, oldest }),
     // A day that was empty at the last ANALYZE would be read from end to end.

@@ -2,7 +2,7 @@ import { type Channel, publicName } from '@herald/domain'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, inRange, textWithin } from '../store/days.ts'
 import { firstTaskIdAt } from '../store/partitions.ts'
-import { inTransaction, run } from '../store/statement.ts'
+import { readInTransaction, run } from '../store/statement.ts'
 import type { TaskScope } from '../tasks/tasks.ts'
 import { changedDays, countsOfSql, periodSql, summedCounts } from './stat-sums.ts'
 
@@ -36,7 +36,7 @@ const none = (): StatCounts => ({ target: 0, sent: 0, failed: 0, received: 0, cl
  */
 export async function readStats(db: Database, scope: TaskScope, query: StatsQuery): Promise<Stats> {
   const { from, to, length } = query
-  const rows = await inTransaction(
+  const rows = await readInTransaction(
     db,
     async (runner) => {
       const [head] = await run<[number]>(runner, 'stat-head', 'SELECT summed FROM stat_head', [])

@@ -4,7 +4,7 @@ import { countLettersSql, memberSql } from '../ledger/bundled-tasks.ts'
 import type { Database } from '../store/database.ts'
 import { inDays, openDays, runWithin } from '../store/days.ts'
 import { firstTaskIdAt } from '../store/partitions.ts'
-import { fields, inTransaction, run } from '../store/statement.ts'
+import { fields, readInTransaction, run } from '../store/statement.ts'
 import { lastSent, type RecentFigures, readFigures } from './channel-figures.ts'
 
 /** The console's first page, for one application or for all. Times are Unix ms. */
@@ -123,7 +123,7 @@ export async function readSettledTotal(db: Database, appId?: string): Promise<Se
     return {
       edge,
       open,
-      total: { sent: sent + sumOf(bundled), received, failed },
+      total: { sent: sent + bundled, received, failed },
       lastSent: await lastSent(read.query),
     }
   })
@@ -136,17 +136,15 @@ export async function readOverview(
 ): Promise<Overview> {
   return readSnapshot(db, appId, async (read, at) => {
     const recent = await recentCounts(read, settled)
-    const total = { ...settled.total }
-    for (const { sent, received, failed } of recent.values()) {
-      total.sent += sent
-      total.received += received
-      total.failed += failed
-    }
     const bundled = await bundleQueues(read)
     const open = await openTasks(read, at)
     return {
       at,
-      total,
+      total: {
+        sent: settled.total.sent + recent.sent,
+        received: settled.total.received + recent.received,
+        failed: settled.total.failed + recent.failed,
+      },
       figures: await readFigures(read.query, read.allApps),
       lastSent: settled.lastSent,
       queues: mergeQueues(
@@ -181,7 +179,7 @@ async function readSnapshot<T>(
 ): Promise<T> {
   const allApps = appId === undefined
   const days = await openDays(db, TOTAL_HOURS)
-  return inTransaction(db, async (runner) => {
+  return readInTransaction(db, async (runner) => {
     await runner.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
     // If the statistics of a table are old, Postgres may take it for small and read it whole.
     await runner.query(`SET LOCAL enable_seqscan = off; SET LOCAL statement_timeout = '10s'`)
@@ -202,43 +200,35 @@ async function readSnapshot<T>(
 }
 
 /** Of tasks accepted within the last ten minutes, and of older ones that had not ended when the totals were read. */
-async function recentCounts(read: Reader, { edge, open }: SettledTotal): Promise<Map<Channel, Counts>> {
-  const rows = await read.query<[Channel, number, number, number]>(
+async function recentCounts(read: Reader, { edge, open }: SettledTotal): Promise<Counts> {
+  const [row] = await read.query<[sent: number, received: number, failed: number]>(
     'recent',
-    `SELECT channel, sum(sent)::bigint, sum(received)::bigint, sum(failed)::bigint FROM (
-       SELECT c.channel, c.sent, c.received, c.failed
+    `SELECT coalesce(sum(sent), 0)::bigint, coalesce(sum(received), 0)::bigint, coalesce(sum(failed), 0)::bigint FROM (
+       SELECT c.sent, c.received, c.failed
        FROM counter c ${read.allApps ? '' : `JOIN task t ON t.id = c.task_id AND ${inDays('t.id')} AND t.id >= $2`}
        WHERE ${inDays('c.task_id')} AND c.task_id >= $2 AND ${read.inApp('t.app_id')}
-       UNION ALL SELECT channel, sent, received, failed FROM counter WHERE ${inDays('task_id')} AND task_id = ANY($3::bigint[])
-     ) c GROUP BY 1`,
+       UNION ALL SELECT sent, received, failed FROM counter WHERE ${inDays('task_id')} AND task_id = ANY($3::bigint[])
+     ) c`,
     [edge, open],
   )
-  const counts = new Map(
-    rows.map(([channel, sent, received, failed]) => [channel, { sent, received, failed }]),
-  )
-  for (const [channel, sent] of await bundledSent(read, edge)) {
-    const known = counts.get(channel)
-    counts.set(channel, { received: 0, failed: 0, ...known, sent: (known?.sent ?? 0) + sent })
-  }
-  return counts
+  const [sent, received, failed] = row!
+  return { sent: sent + (await bundledSent(read, edge)), received, failed }
 }
 
 /** Tasks with ids from `from` on, and below `upto`, that were sent in bundles. One row per up to 64 tasks, unless one application is asked for. */
-async function bundledSent(read: Reader, from: number, upto?: number): Promise<Map<Channel, number>> {
+async function bundledSent(read: Reader, from: number, upto?: number): Promise<number> {
   const bounds = (column: string) =>
     `${inDays(column)} AND ${column} >= $2 AND ($3::bigint IS NULL OR ${column} < $3)`
-  const rows = await read.query<[Channel, number]>(
+  const [row] = await read.query<[sent: number]>(
     'bundled',
     read.allApps
-      ? `SELECT channel, sum(${countLettersSql('status', 's')})::bigint FROM bundle WHERE ${bounds('task_id')} AND $1::text IS NULL GROUP BY 1`
-      : `SELECT m.channel, count(*) FROM task t ${memberSql('t')}
-         WHERE t.app_id = $1 AND ${bounds('t.id')} AND m.letter = 's' GROUP BY 1`,
+      ? `SELECT coalesce(sum(${countLettersSql('status', 's')}), 0)::bigint FROM bundle WHERE ${bounds('task_id')} AND $1::text IS NULL`
+      : `SELECT count(*) FROM task t ${memberSql('t')}
+         WHERE t.app_id = $1 AND ${bounds('t.id')} AND m.letter = 's'`,
     [from, upto ?? null],
   )
-  return new Map(rows)
+  return row![0]
 }
-
-const sumOf = (counts: ReadonlyMap<unknown, number>) => [...counts.values()].reduce((sum, n) => sum + n, 0)
 
 type QueueRow = [
   channel: Channel,

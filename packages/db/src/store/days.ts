@@ -5,9 +5,9 @@ import { firstTaskIdAt, IDS_PER_DAY, IDS_PER_MS, readExtent, readPresent } from 
 import {
   beginWithout,
   type Connection,
-  inTransaction,
   onConnection,
   type Runner,
+  readInTransaction,
   run,
   transaction,
 } from './statement.ts'
@@ -227,7 +227,10 @@ export function runWithin<Row extends unknown[]>(
  */
 export const beginSearch = beginWithout('sort', 'incremental_sort', 'seqscan', 'bitmapscan')
 
-/** Runs a statement whose text has `inDays` and that searches the first rows in the order of an index. Costs two more round trips. */
+/**
+ * Runs a statement whose text has `inDays` and that searches the first rows in the order of an index. Costs two more round trips. Some
+ * write what they find; if the reply to their COMMIT is lost, the planner finds the rest with the next round.
+ */
 export function searchWithin<Row extends unknown[]>(
   db: Database,
   days: Days,
@@ -235,7 +238,7 @@ export function searchWithin<Row extends unknown[]>(
   text: string,
   values: unknown[],
 ): Promise<Row[]> {
-  return inTransaction(db, (runner) => runWithin<Row>(runner, days, name, text, values), beginSearch)
+  return readInTransaction(db, (runner) => runWithin<Row>(runner, days, name, text, values), beginSearch)
 }
 
 /** Replaces each `inDays` by its condition. */

@@ -1,7 +1,8 @@
 import { retryWithBackoff } from '@herald/async'
-import { isTransient } from '@herald/postgres'
+import { CommitInDoubt, isTransient } from '@herald/postgres'
 
 export {
+  CommitInDoubt,
   codeOf,
   isConflict,
   isConnectionLost,
@@ -15,8 +16,16 @@ export type RetryOptions = { forMs?: number; signal?: AbortSignal }
 
 /**
  * Repeats `work` after transient errors. Only for work that may be applied twice without harm: after a lost connection it is
- * unknown whether the commit happened.
+ * unknown whether the commit happened. If that is still unknown at the end, the error says so.
  */
-export function retrying<T>(work: () => Promise<T>, options: RetryOptions = {}): Promise<T> {
-  return retryWithBackoff(work, { ...options, forMs: options.forMs ?? 10_000, isTransient })
+export async function retrying<T>(work: () => Promise<T>, options: RetryOptions = {}): Promise<T> {
+  let doubt: CommitInDoubt | undefined
+  const onRetry = (error: unknown) => {
+    if (error instanceof CommitInDoubt) doubt = error
+  }
+  try {
+    return await retryWithBackoff(work, { ...options, forMs: options.forMs ?? 10_000, isTransient, onRetry })
+  } catch (error) {
+    throw doubt !== undefined && isTransient(error) ? doubt : error
+  }
 }

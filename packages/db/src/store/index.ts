@@ -1,5 +1,6 @@
 export { type Database, openDatabase, poolSizes } from './database.ts'
 export {
+  CommitInDoubt,
   codeOf,
   isConnectionLost,
   isDataError,

@@ -1,5 +1,7 @@
 import type pg from 'pg'
+import type { Prisma } from '../generated/client.ts'
 import type { Database } from './database.ts'
+import { CommitInDoubt, isInDoubt } from './errors.ts'
 
 /** The pool, or a client inside a transaction. */
 export type Runner = Pick<Database['pool'], 'query'>
@@ -93,11 +95,45 @@ export async function transaction<T>(
   }
 }
 
-/** A transaction on a connection of its own. */
+/** A transaction on a connection of its own. Throws CommitInDoubt. */
 export function inTransaction<T>(
   db: Database,
   work: (runner: Runner) => Promise<T>,
   begin?: string,
 ): Promise<T> {
+  return committing(work, (all) => onConnection(db, (connection) => transaction(connection, all, begin)))
+}
+
+/** The same for reads: if the reply to their COMMIT is lost, nothing is in doubt. */
+export function readInTransaction<T>(
+  db: Database,
+  work: (runner: Runner) => Promise<T>,
+  begin?: string,
+): Promise<T> {
   return onConnection(db, (connection) => transaction(connection, work, begin))
+}
+
+/** A transaction of Prisma. Throws CommitInDoubt. */
+export function inPrismaTransaction<T>(
+  db: Database,
+  work: (prisma: Prisma.TransactionClient) => Promise<T>,
+): Promise<T> {
+  return committing(work, (all) => db.prisma.$transaction(all))
+}
+
+/** `transact` calls `work` and then commits, so an error after the end of `work` is one of the COMMIT. */
+async function committing<Client, T>(
+  work: (client: Client) => Promise<T>,
+  transact: (work: (client: Client) => Promise<T>) => Promise<T>,
+): Promise<T> {
+  let isDone = false
+  try {
+    return await transact(async (client) => {
+      const value = await work(client)
+      isDone = true
+      return value
+    })
+  } catch (error) {
+    throw isDone && isInDoubt(error) ? new CommitInDoubt(error as Error) : error
+  }
 }

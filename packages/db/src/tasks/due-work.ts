@@ -1,6 +1,6 @@
 import type { Database } from '../store/database.ts'
 import { beginSearch, inDays, olderDays, presentDays, runWithin } from '../store/days.ts'
-import { inTransaction, type Runner } from '../store/statement.ts'
+import { type Runner, readInTransaction } from '../store/statement.ts'
 import { type DueBatches, findDueBatches, isByTime } from './due-batches.ts'
 
 /** Which rounds of the planner have something to do. */
@@ -36,7 +36,7 @@ export async function findDueWork(db: Database): Promise<DueWork> {
   const days = await presentDays(db)
   const older = isUsed ? undefined : await olderDays(db)
   const byTime = await isByTime(db)
-  return inTransaction(
+  return readInTransaction(
     db,
     async (runner) => {
       const batches = await findDueBatches(runner, days, byTime)

@@ -1,6 +1,7 @@
 import type { Strategy } from '@herald/domain'
 import { auditRow, type By } from '../ledger/audit-rows.ts'
 import type { Database } from '../store/database.ts'
+import { inPrismaTransaction } from '../store/statement.ts'
 
 export type ApplicationSettings = {
   /** Whether devices may register without a user. */
@@ -58,22 +59,19 @@ export async function changeApplicationSettings(
   change: Partial<ApplicationSettings>,
   by?: By,
 ): Promise<ApplicationSettings> {
-  const [changed] = await db.prisma.$transaction([
-    db.prisma.applicationSetting.upsert({
+  return inPrismaTransaction(db, async (prisma) => {
+    const changed = await prisma.applicationSetting.upsert({
       where: { appId },
       create: { appId, ...defaultApplicationSettings, ...change },
       update: change,
       select,
-    }),
+    })
     // Processes notice a change of the application by the xmin of its row; that of the settings changes with every registration.
-    db.prisma.$executeRaw`UPDATE application SET token_version = token_version WHERE id = ${appId}`,
-    ...(by
-      ? [
-          db.prisma.audit.create({
-            data: auditRow({ appId, by, action: 'application.settings', detail: change }),
-          }),
-        ]
-      : []),
-  ])
-  return settingsOf(changed)
+    await prisma.$executeRaw`UPDATE application SET token_version = token_version WHERE id = ${appId}`
+    if (by)
+      await prisma.audit.create({
+        data: auditRow({ appId, by, action: 'application.settings', detail: change }),
+      })
+    return settingsOf(changed)
+  })
 }

@@ -2,8 +2,8 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Strategy, WantedEvents } from '@herald/domain'
 import { addAudit, auditRow, type By } from '../ledger/audit-rows.ts'
 import type { Database } from '../store/database.ts'
-import { codeOf } from '../store/errors.ts'
-import { inTransaction } from '../store/statement.ts'
+import { CommitInDoubt, codeOf, retrying } from '../store/errors.ts'
+import { inPrismaTransaction, inTransaction } from '../store/statement.ts'
 
 export type Application = {
   appId: string
@@ -24,7 +24,7 @@ export type Application = {
 
 export type NewApplication = { name: string; packageName: string; appId?: string; appSecret?: string }
 
-/** The secret is returned only here; its hash is stored. */
+/** The secret is returned only here; its hash is stored. If the reply to the commit is lost, it is found again by that hash. */
 export async function createApplication(
   db: Database,
   application: NewApplication,
@@ -32,25 +32,33 @@ export async function createApplication(
 ): Promise<{ appId: string; appSecret: string } | 'taken'> {
   const appId = application.appId ?? randomBytes(8).toString('hex')
   const appSecret = application.appSecret ?? newSecret()
+  const hash = hashOf(appSecret)
+  let mayExist = false
+  const insert = () =>
+    inTransaction(db, async (runner) => {
+      await runner.query(
+        'INSERT INTO application (id, name, package_name, secret_hash) VALUES ($1, $2, $3, $4)',
+        [appId, application.name, application.packageName, hash],
+      )
+      if (by) await addAudit(runner, { appId, by, action: 'application.create' })
+    }).catch((error: unknown) => {
+      if (error instanceof CommitInDoubt) mayExist = true
+      throw error
+    })
   try {
-    await db.prisma.$transaction([
-      db.prisma.application.create({
-        data: {
-          id: appId,
-          name: application.name,
-          packageName: application.packageName,
-          secretHash: hashOf(appSecret),
-        },
-      }),
-      ...(by
-        ? [db.prisma.audit.create({ data: auditRow({ appId, by, action: 'application.create' }) })]
-        : []),
-    ])
+    await retrying(insert)
     return { appId, appSecret }
   } catch (error) {
-    if (codeOf(error) === '23505') return 'taken'
-    throw error
+    if (codeOf(error) !== '23505') throw error
+    return mayExist && (await isStored(db, appId, hash)) ? { appId, appSecret } : 'taken'
   }
+}
+
+async function isStored(db: Database, appId: string, hash: Buffer): Promise<boolean> {
+  const { rowCount } = await retrying(() =>
+    db.pool.query('SELECT 1 FROM application WHERE id = $1 AND secret_hash = $2', [appId, hash]),
+  )
+  return rowCount === 1
 }
 
 const secrets = { secretHash: true, oldSecretHash: true, oldSecretUntil: true } as const
@@ -133,7 +141,8 @@ export async function checkApplicationSecret(
 
 /**
  * Makes a new secret, and revokes admin tokens and console sessions. The secret until now stays good for `keepOldSeconds`; the one
- * before it ends. Returns undefined if the application does not exist.
+ * before it ends. Returns undefined if the application does not exist. If the reply to the commit is lost, it is repeated with the same new
+ * secret: another one would end the secret that the application's servers have.
  */
 export async function renewApplicationSecret(
   db: Database,
@@ -142,27 +151,35 @@ export async function renewApplicationSecret(
   by?: By,
 ): Promise<string | undefined> {
   const appSecret = newSecret()
-  return inTransaction(db, async (runner) => {
-    const { rowCount } = await runner.query(
-      `UPDATE application SET secret_hash = $2, token_version = token_version + 1,
-         old_secret_hash = CASE WHEN $3::int > 0 THEN secret_hash END,
-         old_secret_until = CASE WHEN $3::int > 0 THEN now() + make_interval(secs => $3::int) END
-       WHERE id = $1`,
-      [appId, hashOf(appSecret), keepOldSeconds],
-    )
-    if (rowCount !== 1) return undefined
-    const detail = { keep_old_seconds: keepOldSeconds }
-    if (by) await addAudit(runner, { appId, by, action: 'application.secret', detail })
-    return appSecret
-  })
+  const hash = hashOf(appSecret)
+  return retrying(() =>
+    inTransaction(db, async (runner) => {
+      const { rows } = await runner.query<{ isRenewed: boolean }>(
+        'SELECT secret_hash = $2 AS "isRenewed" FROM application WHERE id = $1 FOR NO KEY UPDATE',
+        [appId, hash],
+      )
+      if (!rows[0]) return undefined
+      if (rows[0].isRenewed) return appSecret
+      await runner.query(
+        `UPDATE application SET secret_hash = $2, token_version = token_version + 1,
+           old_secret_hash = CASE WHEN $3::int > 0 THEN secret_hash END,
+           old_secret_until = CASE WHEN $3::int > 0 THEN now() + make_interval(secs => $3::int) END
+         WHERE id = $1`,
+        [appId, hash, keepOldSeconds],
+      )
+      const detail = { keep_old_seconds: keepOldSeconds }
+      if (by) await addAudit(runner, { appId, by, action: 'application.secret', detail })
+      return appSecret
+    }),
+  )
 }
 
 /** Revokes all admin tokens of the application. */
 export async function revokeAdminTokens(db: Database, appId: string, by?: By): Promise<void> {
-  await db.prisma.$transaction([
-    db.prisma.application.update({ where: { id: appId }, data: { tokenVersion: { increment: 1 } } }),
-    ...(by ? [db.prisma.audit.create({ data: auditRow({ appId, by, action: 'token.revoke' }) })] : []),
-  ])
+  await inPrismaTransaction(db, async (prisma) => {
+    await prisma.application.update({ where: { id: appId }, data: { tokenVersion: { increment: 1 } } })
+    if (by) await prisma.audit.create({ data: auditRow({ appId, by, action: 'token.revoke' }) })
+  })
 }
 
 /** 256 random bits cannot be guessed from a dictionary, so a fast hash is enough. */

@@ -5,7 +5,7 @@ import { addAudit, auditRow, type By } from '../ledger/audit-rows.ts'
 import type { Database } from '../store/database.ts'
 import { openDays } from '../store/days.ts'
 import { codeOf, retrying } from '../store/errors.ts'
-import { inTransaction } from '../store/statement.ts'
+import { inPrismaTransaction, inTransaction } from '../store/statement.ts'
 
 /** User ids are int64 and may be chosen by callers, hence bigint. */
 export type User = {
@@ -32,7 +32,7 @@ export async function createUser(
 ): Promise<{ userId: bigint } | { taken: UserField }> {
   const { appId, groupId } = scope
   try {
-    return await db.prisma.$transaction(async (prisma) => {
+    return await inPrismaTransaction(db, async (prisma) => {
       const { id } = await prisma.appUser.create({
         data: {
           appId,

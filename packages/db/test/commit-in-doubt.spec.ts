@@ -1,0 +1,116 @@
+import { describe, expect, it } from '@jest/globals'
+import { type Database, openDatabase } from '../src/store/database.ts'
+import {
+  CommitInDoubt,
+  isConnectionLost,
+  isDataError,
+  isInDoubt,
+  isTransient,
+  isUnreachable,
+} from '../src/store/errors.ts'
+import { inTransaction, type Runner, readInTransaction } from '../src/store/statement.ts'
+import {
+  changeApplicationSettings,
+  checkApplicationSecret,
+  createApplication,
+  findApplication,
+  renewApplicationSecret,
+  revokeAdminTokens,
+} from '../src/tenants/index.ts'
+import { addApplication, useDatabase } from './setup.ts'
+
+const db = useDatabase()
+const by = { actor: 'operator' }
+const lost = () => new Error('Connection terminated unexpectedly')
+const caught = (error: unknown) => error
+
+/** Calls `work` with a database that does not reply to the first COMMIT, which it carries out or not. */
+async function losingCommit<T>(work: (db: Database) => Promise<T>, isCommitted = true): Promise<T> {
+  const losing = openDatabase(db.url, { max: 2, waitMs: 60_000 })
+  let isNext = true
+  losing.pool.on('connect', (client) => {
+    const query = client.query.bind(client) as (...parts: unknown[]) => Promise<unknown>
+    const answer = (...parts: unknown[]) => {
+      const [statement] = parts
+      const text = typeof statement === 'string' ? statement : (statement as { text?: string }).text
+      if (text !== 'COMMIT' || !isNext) return query(...parts)
+      isNext = false
+      return query(isCommitted ? 'COMMIT' : 'ROLLBACK').then(() => {
+        throw lost()
+      })
+    }
+    Object.assign(client, { query: answer })
+  })
+  try {
+    return await work(losing)
+  } finally {
+    await losing.close()
+  }
+}
+
+describe('a transaction whose COMMIT gets no reply', () => {
+  const tokenVersion = async (appId: string) => (await findApplication(db, appId))!.tokenVersion
+  const raise = (appId: string) => (runner: Runner) =>
+    runner.query('UPDATE application SET token_version = token_version + 1 WHERE id = $1', [appId])
+
+  it('is in doubt, and its error is classified as its cause', async () => {
+    const appId = await addApplication(db)
+    const error = await losingCommit((losing) => inTransaction(losing, raise(appId)).catch(caught))
+    expect(error).toBeInstanceOf(CommitInDoubt)
+    expect(error).toMatchObject({ cause: { message: lost().message } })
+    const kinds = [isInDoubt, isUnreachable, isTransient, isConnectionLost, isDataError]
+    expect(kinds.map((is) => is(error))).toEqual([true, true, true, true, false])
+    expect(await tokenVersion(appId)).toBe(1)
+  })
+
+  it('is not in doubt if an earlier statement failed, or if it only reads', async () => {
+    const errors = await losingCommit(async (losing) => [
+      await inTransaction(losing, () => Promise.reject(lost())).catch(caught),
+      await readInTransaction(losing, (runner) => runner.query('SELECT 1')).catch(caught),
+    ])
+    expect(errors).toEqual([lost(), lost()])
+    expect(errors.some((error) => error instanceof CommitInDoubt)).toBe(false)
+  })
+
+  it('is in doubt with Prisma, too', async () => {
+    const appId = await addApplication(db)
+    await losingCommit((losing) =>
+      expect(revokeAdminTokens(losing, appId, by)).rejects.toBeInstanceOf(CommitInDoubt),
+    )
+    expect(await tokenVersion(appId)).toBe(1)
+    const change = { register: true }
+    await losingCommit((losing) =>
+      expect(changeApplicationSettings(losing, appId, change)).rejects.toBeInstanceOf(CommitInDoubt),
+    )
+  })
+})
+
+describe.each([
+  ['was carried out', true],
+  ['was not carried out', false],
+])('if a COMMIT without a reply %s', (_, isCommitted) => {
+  const entriesOf = async (appId: string) =>
+    (await db.pool.query('SELECT action FROM audit WHERE app_id = $1', [appId])).rows.map((row) => row.action)
+
+  it('the new secret of an application is stored once, and the one before stays good', async () => {
+    const created = await createApplication(db, { name: `renewed: ${isCommitted}`, packageName: '' })
+    if (created === 'taken') throw new Error('taken')
+    const { appId, appSecret } = created
+    const renewed = await losingCommit(
+      (losing) => renewApplicationSecret(losing, appId, 3600, by),
+      isCommitted,
+    )
+    for (const secret of [renewed!, appSecret])
+      expect(await checkApplicationSecret(db, appId, secret)).toEqual({ tokenVersion: 1 })
+    expect(await entriesOf(appId)).toEqual(['application.secret'])
+  })
+
+  it('a new application is created once, and its secret is returned', async () => {
+    const application = { name: `created: ${isCommitted}`, packageName: '' }
+    const created = await losingCommit((losing) => createApplication(losing, application, by), isCommitted)
+    if (created === 'taken') throw new Error('taken')
+    expect(await checkApplicationSecret(db, created.appId, created.appSecret)).toEqual({ tokenVersion: 0 })
+    expect(await entriesOf(created.appId)).toEqual(['application.create'])
+    expect(await createApplication(db, { ...application, ...created })).toBe('taken')
+  })
+})
