@@ -1,26 +1,20 @@
 import type { Channel } from './channel-names.ts'
+import { type Ending, endingKinds, endings } from './endings.ts'
 import { letters } from './letters.ts'
 import type { Outcome } from './outcome.ts'
 import type { NewBatch, Plan } from './plan.ts'
-import { ownReasons, type Reason } from './reason-codes.ts'
+import type { Reason } from './reason-codes.ts'
 import { groupReasons, type ReasonCount, type Why } from './reasons.ts'
 import { judge, type Trouble } from './verdict.ts'
+
+type Ended = { [Kind in Ending]: { kind: Kind } }[Ending]
 
 /** What is known about one recipient after an attempt. */
 export type RecipientResult =
   | Outcome
-  /** The device got another user after it was planned. */
-  | { kind: 'ownerChanged' }
-  /** The device was removed after it was planned. */
-  | { kind: 'removed' }
-  /** The device was disabled after it was planned. */
-  | { kind: 'disabled' }
-  /** A newer update of the same Live Activity was sent. */
-  | { kind: 'superseded' }
+  | Ended
   /** The governor asks to wait `wait` seconds. The vendor is not in trouble, so PATIENCE_SECONDS does not run. */
   | { kind: 'deferred'; reason: Reason; wait: number }
-  /** The device acknowledged on the native channel before this channel sent. */
-  | { kind: 'acknowledged' }
   /**
    * The certificate is closed, cannot be read, or its breaker has been open too long: the vendor was not called. Without `wait`
    * (seconds) the recipient waits until the certificate can be used again.
@@ -28,13 +22,8 @@ export type RecipientResult =
   | { kind: 'unsent'; reason: Reason; wait?: number }
 
 /** Recipients of one attempt by what happens to them next; `index` is the position in the batch's recipients. */
-export type SortedResults = {
+export type SortedResults = Record<Ending, number[]> & {
   sent: number[]
-  ownerChanged: number[]
-  removed: number[]
-  disabled: number[]
-  superseded: number[]
-  acknowledged: number[]
   nextChannel: { index: number; reason: Reason; waitIfNone?: number }[]
   retry: { index: number; reason: Reason; wait: number }[]
   gone: { index: number; since?: number }[]
@@ -72,13 +61,7 @@ export function sortResults(
       sorted.sent.push(index)
       continue
     }
-    if (
-      result.kind === 'ownerChanged' ||
-      result.kind === 'removed' ||
-      result.kind === 'disabled' ||
-      result.kind === 'superseded' ||
-      result.kind === 'acknowledged'
-    ) {
+    if (hasEnded(result)) {
       sorted[result.kind].push(index)
       continue
     }
@@ -97,13 +80,14 @@ export function sortResults(
     if (result.kind === 'throttled' || result.kind === 'unavailable') sorted.troubled = true
     if (result.kind === 'unavailable' && result.maxTries !== undefined) sorted.unknownCode = true
     const verdict = judge(result, trouble)
-    if (verdict.do === 'sent') sorted.sent.push(index)
-    else if (verdict.do === 'nextChannel')
+    if (verdict.do === 'nextChannel')
       sorted.nextChannel.push({ index, reason: verdict.reason, waitIfNone: verdict.waitIfNone })
     else sorted.retry.push({ index, reason: result.reason, wait: verdict.wait })
   }
   return sorted
 }
+
+const hasEnded = (result: RecipientResult): result is Ended => result.kind in endings
 
 /** The new status letters of a batch and the changes of its counters, as one write. */
 export type Fold = {
@@ -158,32 +142,19 @@ export function foldAttempt(
     sent: sorted.sent.length,
     failed: 0,
     moved: 0,
-    expired:
-      sorted.ownerChanged.length + sorted.removed.length + sorted.disabled.length + sorted.superseded.length,
-    cancelled: sorted.acknowledged.length,
+    expired: 0,
+    cancelled: 0,
   }
   const { note, reasons, whys } = groupReasons()
 
   for (const index of sorted.sent) status[index] = letters.sent
-  for (const index of sorted.ownerChanged) {
-    status[index] = letters.expired
-    note('expired', ownReasons.owner_changed, batch.recipients[index]!, index)
-  }
-  for (const index of sorted.removed) {
-    status[index] = letters.expired
-    note('expired', ownReasons.device_removed, undefined, index)
-  }
-  for (const index of sorted.disabled) {
-    status[index] = letters.expired
-    note('expired', ownReasons.device_disabled, batch.recipients[index]!, index)
-  }
-  for (const index of sorted.superseded) {
-    status[index] = letters.expired
-    note('expired', ownReasons.newer_activity_update, batch.recipients[index]!, index)
-  }
-  for (const index of sorted.acknowledged) {
-    status[index] = letters.cancelled
-    note('cancelled', ownReasons.acknowledged_on_native, batch.recipients[index]!, index)
+  for (const kind of endingKinds) {
+    const [fate, reason] = endings[kind]
+    for (const index of sorted[kind]) {
+      status[index] = letters[fate]
+      fold[fate]++
+      note(fate, reason, kind === 'removed' ? undefined : batch.recipients[index]!, index)
+    }
   }
   for (const { index, reason } of sorted.retry) note('pending', reason, undefined, index)
   for (const { index, reason, waitIfNone } of sorted.nextChannel) {
@@ -228,7 +199,7 @@ function allSent(sent: number): Fold {
   return { ...none, sent, status: letters.sent.repeat(sent), pending: 0, wait: 0 }
 }
 
-/** A vendor may ask for an absurd wait. One that Postgres cannot store would roll back the whole settle. */
+/** A vendor may ask for an extremely long wait. One that Postgres cannot store would roll back the whole settle. */
 const MAX_WAIT = 30 * 86_400
 const clampWait = (wait: number) => Math.min(MAX_WAIT, Math.max(0, Number.isNaN(wait) ? 60 : wait))
 

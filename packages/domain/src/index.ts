@@ -72,7 +72,7 @@ export {
   withReplaceKeysOf,
 } from './message.ts'
 export { foldNative, type NativeFold, type NativeResult } from './native.ts'
-export { accepted, type Outcome, type OutcomeKind } from './outcome.ts'
+export { accepted, isSilence, type Outcome, type OutcomeKind } from './outcome.ts'
 export { isPackageName } from './package-name.ts'
 export {
   type DeviceGroup,

@@ -1,3 +1,4 @@
+import { endings } from './endings.ts'
 import { letters } from './letters.ts'
 import type { NewBatch, Plan } from './plan.ts'
 import { ownReasons } from './reason-codes.ts'
@@ -83,10 +84,8 @@ export function foldNative(
     } else {
       status[index] = letters.expired
       expired++
-      if (result === 'removed') note('expired', ownReasons.device_removed, undefined, index)
-      else if (result === 'disabled') note('expired', ownReasons.device_disabled, device, index)
-      else if (result === 'ownerChanged') note('expired', ownReasons.owner_changed, device, index)
-      else note('expired', ownReasons.device_disconnected, device, index)
+      const reason = result === 'unwritten' ? ownReasons.device_disconnected : endings[result][1]
+      note('expired', reason, result === 'removed' ? undefined : device, index)
     }
   }
 

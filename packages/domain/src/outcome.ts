@@ -12,8 +12,11 @@ export type Outcome =
   | { kind: 'unsupported'; reason: Reason }
   /** The vendor asks to slow down. */
   | ({ kind: 'throttled'; reason: Reason } & Pause)
-  /** `maxTries`: attempts in a row after which the recipient is rejected, for codes that no table contains. */
-  | ({ kind: 'unavailable'; reason: Reason; maxTries?: number } & Pause)
+  /**
+   * `maxTries`: attempts in a row after which the recipient is rejected, for codes that no table contains. `maxSeconds`: it is rejected when
+   * the trouble has lasted this long, for answers that only an operator can change.
+   */
+  | ({ kind: 'unavailable'; reason: Reason; maxTries?: number; maxSeconds?: number } & Pause)
   /** The daily quota is used up or it is outside the allowed hours, until `until` (Unix ms). */
   | ({ kind: 'quota'; reason: Reason; until: number } & MaybeHeld)
   /** The vendor says that it refuses every request with these credentials. Closes the certificate if a check confirms it. */
@@ -34,3 +37,8 @@ type Pause = {
 export type OutcomeKind = Outcome['kind']
 
 export const accepted: Outcome = { kind: 'accepted' }
+
+/** Whether the vendor did not process the request, so that others would get the same outcome. */
+export function isSilence({ maxTries, maxSeconds }: Extract<Outcome, { kind: 'unavailable' }>): boolean {
+  return maxTries === undefined && maxSeconds === undefined
+}

@@ -6,7 +6,6 @@ export const PATIENCE_SECONDS = 300
 
 /** What happens to one recipient after an attempt. Whether it has another channel is not known yet. */
 export type Verdict =
-  | { do: 'sent' }
   /**
    * Moves to another channel. Without one it retries here after `waitIfNone` seconds, or fails if that is unset. Infinity: it waits
    * until its certificate can be used again.
@@ -29,21 +28,19 @@ export type Trouble = {
 }
 
 /** Decides what each kind of outcome leads to. */
-export function judge(outcome: Outcome, trouble: Trouble): Verdict {
+export function judge(outcome: Exclude<Outcome, { kind: 'accepted' }>, trouble: Trouble): Verdict {
   switch (outcome.kind) {
-    case 'accepted':
-      return { do: 'sent' }
     case 'gone':
     case 'rejected':
     case 'unsupported':
       return { do: 'nextChannel', reason: outcome.reason }
     case 'throttled':
     case 'unavailable': {
-      if (outcome.kind === 'unavailable' && trouble.unknownCodes + 1 >= (outcome.maxTries ?? Infinity))
+      if (outcome.kind === 'unavailable' && isLastTry(outcome, trouble))
         return { do: 'nextChannel', reason: outcome.reason }
       const wait = Math.max(outcome.retryAfter ?? backoff(trouble), minWait(outcome, trouble))
       const { troubledFor, breakerOpenFor = 0 } = trouble
-      // A vendor that asks for a longer wait than is left of the patience has used it up.
+      // A wait longer than the rest of PATIENCE_SECONDS counts as the end of it.
       if (Math.max(troubledFor, breakerOpenFor) + (outcome.retryAfter ?? 0) < PATIENCE_SECONDS)
         return { do: 'retry', wait }
       // Probes are sent while the breaker is open, and its end wakes the batch: retries of its own would only cost statements.
@@ -60,6 +57,13 @@ export function judge(outcome: Outcome, trouble: Trouble): Verdict {
       // The certificate is closed by now; opening it again wakes the batch.
       return { do: 'nextChannel', reason: outcome.reason, waitIfNone: Infinity }
   }
+}
+
+function isLastTry(
+  { maxTries = Infinity, maxSeconds = Infinity }: { maxTries?: number; maxSeconds?: number },
+  { unknownCodes, troubledFor }: Trouble,
+): boolean {
+  return unknownCodes + 1 >= maxTries || troubledFor >= maxSeconds
 }
 
 /** Seconds between the few attempts of an unknown code: within two seconds they would all meet the same short fault. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { foldAttempt, type Outcome, ownReasons, type RecipientResult, sortResults } from '../src/index.ts'
+import { foldAttempt, ownReasons, type RecipientResult, sortResults } from '../src/index.ts'
 import { judge, PATIENCE_SECONDS } from '../src/verdict.ts'
 
 const trouble = { troubledFor: 0, unknownCodes: 0, now: 1_000_000, jitter: 1 }
@@ -8,8 +8,7 @@ const why = (text: string) => ({ code: `fcm.${text}`, text })
 const emptyPlan = { batches: [], inbox: [], unreachable: 0 }
 
 describe('judge', () => {
-  const rows: [Outcome, object][] = [
-    [{ kind: 'accepted' }, { do: 'sent' }],
+  const rows: [Parameters<typeof judge>[0], object][] = [
     [
       { kind: 'gone', reason: why('r') },
       { do: 'nextChannel', reason: why('r') },
@@ -315,4 +314,59 @@ it('rejects after as many attempts as an unknown code allows', () => {
   const outcome = { kind: 'unavailable', reason: why('r'), maxTries: 3 } as const
   expect(judge(outcome, { ...trouble, unknownCodes: 1, jitter: 0 })).toEqual({ do: 'retry', wait: 20 })
   expect(judge(outcome, { ...trouble, unknownCodes: 2 })).toEqual({ do: 'nextChannel', reason: why('r') })
+})
+
+describe('an outcome that is rejected after a time', () => {
+  const refused = { kind: 'unavailable', reason: why('refused'), maxSeconds: 600 } as const
+  const unknown = { kind: 'unavailable', reason: why('unknown'), maxTries: 3 } as const
+
+  it('does not use up the attempts of an unknown code', () => {
+    expect(sortResults(resultsOf(refused), trouble)).toMatchObject({ troubled: true, unknownCode: false })
+    expect(sortResults(resultsOf(refused, unknown), trouble)).toMatchObject({ unknownCode: true })
+  })
+
+  it('is not rejected by the attempts of an unknown code', () => {
+    expect(judge(refused, { ...trouble, unknownCodes: 20 })).toMatchObject({ do: 'retry' })
+  })
+
+  it('moves to the next channel after the patience, and fails without one after ten minutes of trouble', () => {
+    const batch = { recipients: [11], status: '.' }
+    const foldAfter = (troubledFor: number) =>
+      foldAttempt(batch, sortResults(resultsOf(refused), { ...trouble, troubledFor }), emptyPlan)
+    expect(judge(refused, { ...trouble, troubledFor: PATIENCE_SECONDS - 1 })).toMatchObject({ do: 'retry' })
+    expect(judge(refused, { ...trouble, troubledFor: PATIENCE_SECONDS })).toMatchObject({
+      do: 'nextChannel',
+      waitIfNone: 60,
+    })
+    expect(foldAfter(599)).toMatchObject({ status: '.', failed: 0, pending: 1 })
+    const { status, failed, reasons } = foldAfter(600)
+    expect({ status, failed, reasons }).toEqual({
+      status: 'f',
+      failed: 1,
+      reasons: [{ fate: 'failed', ...why('refused'), count: 1, samples: [11] }],
+    })
+  })
+})
+
+it('lists the reasons of recipients that have ended in the same order, whatever the order of the recipients', () => {
+  const batch = { recipients: [1, 2, 3, 4, 5, 6], status: '......' }
+  const results = resultsOf(
+    { kind: 'acknowledged' },
+    { kind: 'superseded' },
+    { kind: 'disabled' },
+    { kind: 'removed' },
+    { kind: 'ownerChanged' },
+    { kind: 'deferred', reason: why('rate'), wait: 1 },
+  )
+  const fold = foldAttempt(batch, sortResults(results, trouble), emptyPlan)
+  expect(fold).toMatchObject({ status: 'cxxxx.', expired: 4, cancelled: 1, pending: 1 })
+  expect(fold.whys.map(({ f, c, p }) => [f, c, p])).toEqual([
+    ['expired', ownReasons.owner_changed.code, [4]],
+    ['expired', ownReasons.device_removed.code, [3]],
+    ['expired', ownReasons.device_disabled.code, [2]],
+    ['expired', ownReasons.newer_activity_update.code, [1]],
+    ['cancelled', ownReasons.acknowledged_on_native.code, [0]],
+    ['pending', 'fcm.rate', [5]],
+  ])
+  expect(fold.reasons.map(({ samples }) => samples)).toEqual([[5], [], [3], [2], [1]])
 })

@@ -1,3 +1,4 @@
+import { rejectOnAbort } from '@herald/async'
 import type { ChannelAdapter, CheckResult, TransportDeps } from '@herald/channels'
 
 const CHECK_MS = 20_000
@@ -14,6 +15,7 @@ export async function askVendor(
   const limit = AbortSignal.timeout(CHECK_MS)
   const transport = adapter.open(settings, deps)
   try {
+    // A transport that ignores its signal must not block the caller.
     return await Promise.race([transport.check(limit), rejectOnAbort(limit)])
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
@@ -21,11 +23,4 @@ export async function askVendor(
   } finally {
     await transport.close().catch(() => {})
   }
-}
-
-/** A transport that ignores its signal must not block the caller. */
-function rejectOnAbort(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
 }

@@ -66,8 +66,8 @@ const recipientsOf = ({ batches }: Plan) => batches.flatMap(({ recipients }) => 
 const mayWait = ({ waitIfNone }: SortedResults['nextChannel'][number]) => waitIfNone !== undefined
 
 /**
- * For recipients that can wait for their present channel. One that does not send either may be closed for months, and nobody comes
- * back from it.
+ * For recipients that can wait for their present channel. One that does not send either may be closed for months, and recipients moved to
+ * it would not return.
  */
 function withoutUnavailable(rules: RouteRules): RouteRules {
   return {

@@ -43,7 +43,7 @@ export type RecoveryDeps = {
   metrics?: WorkerMetrics
 }
 
-/** A vendor may ask for an absurd wait; without a limit nothing would be sent until an operator acts. */
+/** A vendor may ask for an extremely long wait; without a limit nothing would be sent until an operator acts. */
 const MAX_ASKED_SECONDS = 3600
 
 /** What the breaker of the certificate allows; `openFor` (seconds) is undefined if it is not open. */

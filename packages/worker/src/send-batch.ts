@@ -1,4 +1,4 @@
-import { eachConcurrently } from '@herald/async'
+import { eachConcurrently, rejectOnAbort } from '@herald/async'
 import type { SendContext, Transport } from '@herald/channels'
 import { type Outcome, ownReasons, type RecipientResult } from '@herald/domain'
 import { SharedStateUnavailable } from '@herald/program'
@@ -133,6 +133,7 @@ async function callVendor(
   let result: RecipientResult = { kind: 'unavailable', reason: ownReasons.no_result }
   try {
     signal.throwIfAborted()
+    // A transport that ignores its signal must not block the worker.
     await Promise.race([send({ signal, report }), rejectOnAbort(signal)])
   } catch (error) {
     if (signal.aborted)
@@ -142,14 +143,6 @@ async function callVendor(
     else result = { kind: 'unavailable', reason: ownReasons.call_failed(messageOf(error)) }
   }
   for (let at = 0; at < count; at++) if (!reported[at]) set(at, result)
-}
-
-/** A transport that ignores its signal must not block the worker. */
-function rejectOnAbort(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason)
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
 }
 
 function messageOf(error: unknown): string {

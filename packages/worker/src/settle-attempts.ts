@@ -8,10 +8,7 @@ import { tallyResults } from './tally.ts'
 import type { WriteDeps } from './write-deps.ts'
 import { writeSettlements } from './write-settlements.ts'
 
-export type SettleDeps = WriteDeps & {
-  certificates: CertificateCache
-  log: { error(fields: object, message: string): void }
-}
+export type SettleDeps = WriteDeps & { certificates: CertificateCache }
 
 /** Writes the results of all recipients, also of several certificates: counters, dead tokens, retries and fallbacks to the next channel. */
 export async function settleAttempts(deps: SettleDeps, given: Attempt[]): Promise<void> {

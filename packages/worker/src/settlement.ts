@@ -11,11 +11,6 @@ export function isAcceptedSingle({ batch, results, activities }: Attempt): boole
   return batch.bundle !== undefined && !activities && results[0]?.kind === 'accepted'
 }
 
-/** What is counted for `tasks` of them. */
-export function acceptedSingles(tasks: number) {
-  return { sent: tasks, failed: 0, moved: 0, expired: 0, cancelled: 0 }
-}
-
 /** The settlement of such a task that has left its bundle. */
 export function acceptedSettlement(attempt: Attempt, state: Settlement['state']): Settlement {
   const sorted = sortResults(attempt.results, troubleOf(attempt))
@@ -63,8 +58,9 @@ export function settlementOf(
 }
 
 /**
- * The stored number is 0 without trouble, and otherwise 1 and the attempts with an unknown code: an outage before such a code must not
- * use up its few attempts. An attempt without a call, such as one that the governor deferred, keeps the number.
+ * The stored number is 0 without trouble, and otherwise 1 and the attempts with an unknown code: neither an outage before such a code nor
+ * an outcome that ends by time may use up its few attempts. An attempt without a call, such as one that the governor deferred, keeps
+ * the number.
  */
 function troublesAfter(
   batch: Attempt['batch'],

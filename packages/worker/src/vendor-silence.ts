@@ -1,4 +1,4 @@
-import type { Outcome } from '@herald/domain'
+import { isSilence, type Outcome } from '@herald/domain'
 import type { Attempt } from './attempt.ts'
 
 /** Jobs in a row without an answer after which the breaker of a certificate opens. */
@@ -33,7 +33,7 @@ export function evidenceOf(attempts: readonly Attempt[]): Evidence | undefined {
           answered ||= !result.held
           break
         case 'unavailable':
-          if (result.maxTries !== undefined) answered = true
+          if (!isSilence(result)) answered = true
           else if (!silence || (result.retryAfter ?? 0) > (silence.retryAfter ?? 0)) silence = result
           break
         case 'throttled':

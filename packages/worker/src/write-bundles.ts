@@ -2,7 +2,7 @@ import { type BundleSettlement, type Settlement, settleBundlesUntilKnown } from 
 import { letters } from '@herald/domain'
 import type { Attempt } from './attempt.ts'
 import { loseLease } from './lease.ts'
-import { acceptedSettlement, acceptedSingles } from './settlement.ts'
+import { acceptedSettlement } from './settlement.ts'
 import type { WriteDeps } from './write-deps.ts'
 
 type Written = { attempts: Attempt[]; settlements: Settlement[] }
@@ -71,7 +71,7 @@ export async function writeBundles(
   for (const [certificateId, { batch, sent, answered }] of accepted) {
     if (certificateId !== null) deps.answers.add(certificateId, answered)
     deps.answers.settled(batch, { sent, failed: 0 })
-    deps.metrics?.settled(channel, acceptedSingles(sent))
+    deps.metrics?.settled(channel, { sent, failed: 0, moved: 0, expired: 0, cancelled: 0 })
   }
   return left
 }

@@ -24,6 +24,7 @@ describe('what the calls of a job tell about the vendor', () => {
     ['one was rejected', [silent, { kind: 'rejected', reason }], { kind: 'answer', trusted: false }],
     ['a quota is used up', [{ kind: 'quota', reason, until: 1 }], { kind: 'answer', trusted: false }],
     ['an unknown code', [{ ...silent, maxTries: 3 }], { kind: 'answer', trusted: false }],
+    ['a refused version', [{ ...silent, maxSeconds: 600 }], { kind: 'answer', trusted: false }],
     [
       'a stored refusal is no call',
       [{ kind: 'rejected', reason, held: true }, silent],

@@ -7,6 +7,7 @@ import {
   type TransportDeps,
   type Unsupported,
 } from '../channel.ts'
+import { untilAborted } from '../shared/abort.ts'
 import { callWithAccessToken } from '../shared/access-token.ts'
 import { openHttpClient } from '../shared/http-client.ts'
 import { failedCheck, isRefusedOrUnanswered, outcomeOfError, outcomeOfWithdrawal } from '../shared/outcome.ts'
@@ -26,6 +27,8 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
     settings.account && settings.clientId
       ? openRevoke(settings.clientId, settings.account, hosts, http, deps)
       : undefined
+  /** What the versions last answered to a question about their credentials, by their devices. */
+  const answers = new Map<string, { outcome: Promise<Outcome>; until: number }>()
 
   return {
     async send(payload, recipients, context) {
@@ -140,9 +143,10 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
     const result = await callOnce(api, body, tokens, signal)
     const outcome = result.outcomeOf(tokens[0]!)
     if (outcome.kind !== 'misconfigured' || api.devices === undefined || !v3) return result
-    const other = await (api.devices === v2.devices ? askVersion(v3, signal) : askVersion(v2, signal))
+    const asked = api.devices === v2.devices ? lastAnswerOf(v3) : lastAnswerOf(v2)
+    const other = await untilAborted(asked, signal)
     if (!showsValidCredentials(other)) return result
-    const refused: Outcome = { kind: 'unavailable', reason: outcome.reason, maxTries: versionTries }
+    const refused: Outcome = { kind: 'unavailable', reason: outcome.reason, maxSeconds: versionSeconds }
     return { outcomeOf: () => refused, tokenRefused: false }
   }
 
@@ -169,6 +173,26 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
     }
   }
 
+  /**
+   * Shared by all calls, and kept for a while: Huawei issues 1000 access tokens in five minutes and refuses more, and then the devices of
+   * the other version would wait too.
+   */
+  function lastAnswerOf<Body>(api: ApiVersion<Body>): Promise<Outcome> {
+    const last = answers.get(api.devices)
+    if (last && deps.now() < last.until) return last.outcome
+    // No caller ends it for the others; the HTTP client has a time limit.
+    const outcome = askVersion(api, new AbortController().signal)
+    const answer = { outcome, until: Number.POSITIVE_INFINITY }
+    answers.set(api.devices, answer)
+    outcome.then(
+      () => {
+        answer.until = deps.now() + answerMs
+      },
+      () => answers.delete(api.devices),
+    )
+    return outcome
+  }
+
   async function askVersion<Body>(api: ApiVersion<Body>, signal: AbortSignal): Promise<Outcome> {
     try {
       // A stored access token would hide that the secret has changed.
@@ -188,8 +212,11 @@ const holdScopes = {
   test: 'test messages',
 } as const
 
-/** Attempts with a version that refuses its credentials, in about ten minutes. */
-const versionTries = 10
+/** How long a version that refuses its credentials is tried. */
+const versionSeconds = 600
+
+/** How long the answer of one version is used for refusals by the other. */
+const answerMs = 60_000
 
 /** A permission or receipt address that the operator has corrected is noticed after this time. */
 const holdMs = 600_000

@@ -1,3 +1,4 @@
+import { limitTime } from '@herald/async'
 import { proxyFor, secureContextOf } from '@herald/http2'
 import { Agent, type Dispatcher, ProxyAgent } from 'undici'
 import type { TransportDeps } from '../channel.ts'
@@ -37,10 +38,10 @@ export function openHttpClient(options: HttpClientOptions): HttpClient {
       // block the worker far beyond timeoutMs.
       const stop = new AbortController()
       let timedOut = false
-      const timer = setTimeout(() => {
+      const endTimer = limitTime(timeoutMs, () => {
         timedOut = true
         stop.abort()
-      }, timeoutMs)
+      })
       const unlink = signal && abortWith(stop, signal)
       try {
         const url = new URL(request.url)
@@ -62,7 +63,7 @@ export function openHttpClient(options: HttpClientOptions): HttpClient {
         if (timedOut) throw new TransportFailure('timeout', `no reply within ${timeoutMs} ms`)
         throw new TransportFailure('network', problemOf(error))
       } finally {
-        clearTimeout(timer)
+        endTimer()
         unlink?.()
       }
     },

@@ -1,5 +1,6 @@
 import {
   describeReason,
+  isSilence,
   type Outcome,
   ownReasons,
   type Reason,
@@ -95,7 +96,7 @@ const failures = {
  * got it without a call, the rest would be rejected after three attempts without ever having been sent.
  */
 export function concernsAll(outcome: Outcome): boolean {
-  if (outcome.kind === 'unavailable') return outcome.maxTries === undefined
+  if (outcome.kind === 'unavailable') return isSilence(outcome)
   return outcome.kind === 'misconfigured' || outcome.kind === 'throttled' || outcome.kind === 'quota'
 }
 

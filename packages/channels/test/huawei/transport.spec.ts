@@ -255,11 +255,42 @@ describe('huawei transport', () => {
       await start()
       const both = open({ certificate: account.json })
       refuse('/v3/', code)
-      const refused = { kind: 'unavailable', reason: { code: `huawei.${code}` }, maxTries: 10 }
+      const refused = { kind: 'unavailable', reason: { code: `huawei.${code}` }, maxSeconds: 600 }
       expect(await outcomesOf(both, devices)).toMatchObject([{ kind: 'accepted' }, refused, refused])
       expect(both.deps.holds.isEmpty()).toBe(true)
       simulator.setFaults({})
       expect(await send(both, devices)).toEqual(['accepted', 'accepted', 'accepted'])
+    })
+
+    it('asks the other version once, however many messages are refused', async () => {
+      await start()
+      const both = open({ certificate: account.json })
+      refuse('/v3/')
+      const before = simulator.requests()
+      const harmony = () => outcomesOf(both, [{ harmony: true }])
+      const outcomes = (await Promise.all(Array.from({ length: 20 }, harmony))).flat()
+      for (let n = 0; n < 20; n++) outcomes.push(...(await harmony()))
+      expect(outcomes).toHaveLength(40)
+      for (const outcome of outcomes) expect(outcome).toMatchObject({ kind: 'unavailable', maxSeconds: 600 })
+      // One request per message, and for the question an access token and a probe.
+      expect(simulator.requests() - before).toBe(40 + 2)
+      expect(await send(both, [{}])).toEqual(['accepted'])
+    })
+
+    it('asks the other version again after a minute', async () => {
+      let now = Date.now()
+      await start()
+      const both = open({ certificate: account.json }, { now: () => now })
+      refuse('/v3/')
+      const requests = async () => {
+        const before = simulator.requests()
+        await send(both, [{ harmony: true }])
+        return simulator.requests() - before
+      }
+      expect(await requests()).toBe(3)
+      expect(await requests()).toBe(1)
+      now += 61_000
+      expect(await requests()).toBe(3)
     })
 
     it('tries again for Android alone if the secret is wrong', async () => {

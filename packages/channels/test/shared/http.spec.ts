@@ -1,8 +1,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { type AddressInfo, connect } from 'node:net'
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { createAuthority } from '@herald/simulators/authority'
-import { afterEach, describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { joinUrl, parseObject, retryAfterSeconds, TransportFailure } from '../../src/shared/http.ts'
 import { type HttpClient, type HttpClientOptions, openHttpClient } from '../../src/shared/http-client.ts'
 import { outcomeOfError } from '../../src/shared/outcome.ts'
@@ -73,6 +73,39 @@ describe('the HTTP client of the vendor channels', () => {
     expect(await failureOf(open({ timeoutMs: 200 }).call({ url: trickling }))).toMatchObject({
       kind: 'timeout',
     })
+  })
+
+  it('reads a reply that arrived while the event loop stood still before it judges the time limit', async () => {
+    const asked = Promise.withResolvers<Socket>()
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => {})
+      socket.once('data', () => asked.resolve(socket))
+      closing.push(() => socket.destroy())
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    closing.push(() => new Promise((resolve) => server.close(resolve)))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const timeoutMs = 543_210
+    const now = performance.now.bind(performance)
+    let later = 0
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + later)
+    const timers = jest.spyOn(globalThis, 'setTimeout')
+    try {
+      const call = open({ timeoutMs }).call({ url })
+      const socket = await asked.promise
+      const [expire] = timers.mock.calls.find(([, ms]) => ms === timeoutMs)!
+      // As after a stall: the timer runs before the socket is read.
+      setImmediate(() => {
+        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+        later = 2 * timeoutMs
+        expire()
+      })
+      expect(await call).toMatchObject({ status: 200, text: 'ok' })
+    } finally {
+      clock.mockRestore()
+      timers.mockRestore()
+    }
   })
 
   it('stops immediately when aborted, before and during the call', async () => {
