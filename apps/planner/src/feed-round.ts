@@ -41,14 +41,16 @@ const ENQUEUED_TOGETHER = 256
 export const BUNDLES_MS = 100
 const MAX_BUNDLES_MS = 500
 
-/** How often all certificates with ready batches are walked, also if few batches are due: nothing may wait for ever. */
+/** How often all certificates with ready batches are walked, also if few batches are due: nothing may wait forever. */
 const WALK_MS = 300_000
 
-/** Which certificates and tasks with a speed limit the next round looks at, and what the last look at bundles found. */
+/** Which certificates and tasks with a speed limit the next round looks at, and what the last round found. */
 export type FeedTurns = {
   certificates: Turn
   tasks: Turn
   walkedAt: number
+  /** Batches with a speed limit that became ready in the last round, for the next one to release. */
+  madeReady: number
   bundles: { lookedAt: number; pauseMs: number; more: boolean; certificates: number }
 }
 
@@ -56,20 +58,30 @@ export const newFeedTurns = (): FeedTurns => ({
   certificates: newTurn(),
   tasks: newTurn(),
   walkedAt: Number.NEGATIVE_INFINITY,
+  madeReady: 0,
   bundles: { lookedAt: Number.NEGATIVE_INFINITY, pauseMs: BUNDLES_MS, more: false, certificates: 0 },
 })
 
 /**
- * Makes ready what the speed limit of each task allows. Then releases up to a window from the next certificates with ready batches, so that
- * no tenant can starve another; then bundles that wait, up to a window of each certificate.
+ * Releases up to a window from the next certificates with ready batches, so that no tenant can starve another; then bundles that wait, up
+ * to a window of each certificate. Then makes ready what the speed limit of each task allows, for the next round: that takes a commit per
+ * task, for which what is ready already must not wait.
  */
 export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns()): Promise<Released> {
   const { db } = deps
   const look = dueOrNext(db, turns)
+  const released = await releaseNext(deps, turns, look)
+  turns.madeReady = 0
   const paced = await step(turns.tasks, look(duePacedTasks, pacedTasks))
   await eachConcurrently(paced, PARALLEL_RELEASES, async (taskId) => {
-    await makePacedReady(db, taskId)
+    const batches = await makePacedReady(db, taskId)
+    turns.madeReady += batches
   })
+  return released
+}
+
+async function releaseNext(deps: FeedDeps, turns: FeedTurns, look: Looks): Promise<Released> {
+  const { db } = deps
   const certificates = await step(turns.certificates, look(dueCertificates, readyCertificates))
   const nodes = await readyNodes(db)
   const busy = knownIn(turns.certificates) + nodes.length + turns.bundles.certificates
@@ -110,13 +122,14 @@ export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns(
 
 type Look = (db: Database) => Promise<number[] | undefined>
 type Walk = (db: Database, after: number) => Promise<Found<number>>
+type Looks = (due: Look, walk: Walk) => (after: number) => Promise<Found<number>>
 
 /** Looks at what is due. Walks instead if that is much, if it is time to, and until a walk has ended. */
-function dueOrNext(db: Database, turns: FeedTurns) {
+function dueOrNext(db: Database, turns: FeedTurns): Looks {
   const now = performance.now()
   const walks = now - turns.walkedAt >= WALK_MS
   if (walks) turns.walkedAt = now
-  return (due: Look, walk: Walk) => async (after: number) => {
+  return (due, walk) => async (after) => {
     const found = walks || after > 0 ? undefined : await due(db)
     return found ? { found, next: undefined } : walk(db, after)
   }

@@ -9,7 +9,7 @@ import {
   ownerChangedSince,
   settleOrphans,
 } from '@herald/db/native'
-import { type Database, isTransient, type Runner } from '@herald/db/store'
+import { isTransient, type Runner } from '@herald/db/store'
 import { devicesById, findReceipts, type PlannedTask } from '@herald/db/tasks'
 import {
   foldNative,
@@ -22,9 +22,9 @@ import {
 } from '@herald/domain'
 import { type CertificateCache, planUnwritten, rulesFor } from '@herald/plan'
 import { nativeQueue, type PushQueues } from '@herald/queue'
+import { type SteadyDeps, steadyTime } from './steadiness.ts'
 
-export type NativeDeps = {
-  db: Database
+export type NativeDeps = SteadyDeps & {
   queues: PushQueues
   certificates: CertificateCache
   ackSeconds: number
@@ -46,7 +46,26 @@ const fenced = new WeakMap<PushQueues, Set<string>>()
  * whether there may be more to do.
  */
 export async function nativeRound(deps: NativeDeps): Promise<boolean> {
+  const { db } = deps
+  const orphans = await endDeadGateways(deps)
+  const fallbacks = await fallBackDue(db, MAX_ROWS, (due, runner) => planFallback(deps, due, runner))
+  deps.onEnded('native', 'moved', fallbacks.moved)
+  const expired = await expireInbox(db, MAX_ROWS)
+  deps.onEnded('native', 'expired', expired.unsent)
+  const cancelled = await cancelInbox(db, MAX_ROWS)
+  deps.onEnded('native', 'cancelled', cancelled.unsent)
+  const rows = [fallbacks.locked, expired.removed, cancelled.removed]
+  return orphans >= MAX_BATCHES || rows.some((count) => count >= MAX_ROWS)
+}
+
+/**
+ * Fences gateways whose lease has expired and settles their batches; returns how many. Does nothing after an outage of Postgres or a step
+ * of its clock until gateways that still run could renew their leases: they repeat what they could not write, and devices that have
+ * acknowledged would get the message again.
+ */
+async function endDeadGateways(deps: NativeDeps): Promise<number> {
   const { db, queues } = deps
+  if ((await steadyTime(deps)) === undefined) return 0
   const nodes = fenced.get(queues) ?? new Set()
   fenced.set(queues, nodes)
   for (const node of await fenceNodes(db)) {
@@ -60,14 +79,7 @@ export async function nativeRound(deps: NativeDeps): Promise<boolean> {
   }
   for (const orphan of orphans)
     for (const fate of ['sent', 'moved', 'expired'] as const) deps.onEnded('native', fate, orphan[fate])
-  const fallbacks = await fallBackDue(db, MAX_ROWS, (due, runner) => planFallback(deps, due, runner))
-  deps.onEnded('native', 'moved', fallbacks.moved)
-  const expired = await expireInbox(db, MAX_ROWS)
-  deps.onEnded('native', 'expired', expired.unsent)
-  const cancelled = await cancelInbox(db, MAX_ROWS)
-  deps.onEnded('native', 'cancelled', cancelled.unsent)
-  const rows = [fallbacks.locked, expired.removed, cancelled.removed]
-  return orphans.length >= MAX_BATCHES || rows.some((count) => count >= MAX_ROWS)
+  return orphans.length
 }
 
 /** Returns whether the queue is removed. */

@@ -49,7 +49,7 @@ const nextSecond = () => 1020 - (Date.now() % 1000)
 /** If no other process writes into the database either, it looks when the first becomes due, and at least this often. */
 const QUIET_CHECK_MS = 10_000
 const untilDue = ({ nextMs = QUIET_CHECK_MS }: DueWork) => Math.max(20, Math.min(nextMs + 20, QUIET_CHECK_MS))
-/** Between two steps of a search for certificates with ready batches. */
+/** Between two steps of a search for certificates with ready batches, and before the release of those that became ready. */
 const FEED_STEP_MS = 25
 /** Between two steps of a search for batches that waited for their certificate. */
 const WAKE_STEP_MS = 100
@@ -123,6 +123,7 @@ export const planner: Service = {
       const released = await feedRound(deps, feedTurns)
       if (isUnfinished(feedTurns)) return FEED_STEP_MS
       if (released.batches > 0) return pauseAfter(released)
+      if (feedTurns.madeReady > 0) return FEED_STEP_MS
       // The next bundles are released when workers have sent those in flight, of which the planner learns nothing.
       const { more, pauseMs } = feedTurns.bundles
       return more && pauseMs === BUNDLES_MS ? BUNDLES_MS : false

@@ -1,6 +1,9 @@
+import type { Database } from '@herald/db/store'
+import { leaseTime } from '@herald/db/tasks'
+
 /**
- * Longer than the pause of a worker between two attempts to settle. After an outage of Postgres longer than a lease all leases
- * have expired; reclaiming them before the workers have reconnected would send everything in flight again.
+ * Longer than the pause of a worker between two attempts to settle, and of a gateway between two renewals. After an outage of Postgres
+ * longer than a lease all leases have expired; reclaiming them before the workers have reconnected would send everything in flight again.
  */
 const STEADY_MS = 10_000
 /** Longest time between two answered checks of a planner that is connected. */
@@ -28,10 +31,23 @@ export type Steadiness = {
   /** A statement failed because Postgres was not there. */
   disconnected(): void
   /**
-   * Whether workers have had time to write their results after an outage that this process may not have seen, and to renew their leases after
-   * the clock of Postgres was set ahead: then all leases have expired at once. `time` is the present time.
+   * Whether workers and gateways have had time to write their results after an outage that this process may not have seen, and to renew
+   * their leases after the clock of Postgres was set ahead: then all leases have expired at once. `time` is the present time.
    */
   isSteady(time?: DatabaseTime): boolean
+}
+
+export type SteadyDeps = {
+  db: Database
+  /** Whether workers and gateways have had time to write their results after an outage of Postgres or a step of its clock. */
+  isSteady(time: DatabaseTime): boolean
+}
+
+/** The present time by the clock of Postgres, to end leases by; undefined while workers and gateways need time to renew theirs. */
+export async function steadyTime({ db, isSteady }: SteadyDeps): Promise<string | undefined> {
+  const askedAt = performance.now()
+  const time = await leaseTime(db)
+  return isSteady({ at: Date.parse(time), askedAt }) ? time : undefined
 }
 
 /** A process that has just started does not know how long Postgres was away, nor does one whose checks got no answer. */

@@ -8,7 +8,6 @@ import {
   failLost,
   finishTasks,
   lanesWithUnclaimed,
-  leaseTime,
   reclaimExpiredLeases,
   settleEnded,
   takeUnclaimed,
@@ -18,7 +17,7 @@ import type { Channel } from '@herald/domain'
 import { enqueue } from '@herald/plan'
 import { pushQueue } from '@herald/queue'
 import type { FeedDeps } from './feed-round.ts'
-import type { DatabaseTime } from './steadiness.ts'
+import { type SteadyDeps, steadyTime } from './steadiness.ts'
 
 /** A released batch that was not claimed for this long is enqueued again if its queue is empty: the queue lost its jobs. */
 const LOST_QUEUE_SECONDS = 3
@@ -29,12 +28,11 @@ const LOST_QUEUE_SECONDS = 3
 const LOST_JOB_SECONDS = 8
 const MAX_BATCHES = 1000
 
-export type SweepDeps = FeedDeps & {
-  /** Whether workers have had time to write their results after an outage of Postgres or a step of its clock. */
-  isSteady(time: DatabaseTime): boolean
-  /** Counts recipients by their fate. */
-  onEnded(channel: Channel, fate: EndedBatches['fate'], recipients: number): void
-}
+export type SweepDeps = FeedDeps &
+  SteadyDeps & {
+    /** Counts recipients by their fate. */
+    onEnded(channel: Channel, fate: EndedBatches['fate'], recipients: number): void
+  }
 
 /**
  * Handles expired leases, lost jobs, paused, expired and cancelled batches, and finished tasks. Returns whether there may be
@@ -56,9 +54,8 @@ export async function sweepRound(deps: SweepDeps): Promise<boolean> {
 }
 
 async function reclaim(deps: SweepDeps): Promise<number> {
-  const askedAt = performance.now()
-  const time = await leaseTime(deps.db)
-  if (!deps.isSteady({ at: Date.parse(time), askedAt })) return 0
+  const time = await steadyTime(deps)
+  if (time === undefined) return 0
   const lost = await endLostBundles(deps.db, time)
   return lost + (await reclaimExpiredLeases(deps.db, time)) + report(deps, await failLost(deps.db, time))
 }

@@ -5,6 +5,7 @@ import { acceptPlan, until } from '@herald/testkit'
 import { useDatabase } from '@herald/testkit/use-database'
 import { afterEach, expect, it } from '@jest/globals'
 import { type NativeDeps, nativeRound } from '../src/native-round.ts'
+import type { DatabaseTime } from '../src/steadiness.ts'
 
 const db = useDatabase()
 afterEach(() => db.pool.query('DELETE FROM gateway_node'))
@@ -32,6 +33,7 @@ it('the queue of a dead gateway is removed again when its last batch is settled'
     } as unknown as PushQueues,
     certificates: { of: async () => [] } as unknown as NativeDeps['certificates'],
     ackSeconds: 10,
+    isSteady: () => true,
     onQueueFailure(error) {
       throw error
     },
@@ -78,6 +80,7 @@ it('the queue of a dead gateway is removed later if it cannot be removed now', a
       },
     } as unknown as PushQueues,
     ackSeconds: 10,
+    isSteady: () => true,
     onQueueFailure: (error: unknown) => void failures.push((error as Error).message),
     onEnded: () => {},
   } as unknown as NativeDeps
@@ -89,4 +92,44 @@ it('the queue of a dead gateway is removed later if it cannot be removed now', a
   await nativeRound(deps)
   await nativeRound(deps)
   expect(removed).toEqual(['push-native-gone'])
+})
+
+it('a gateway is not fenced, and its batches are left to it, until gateways could renew their leases after an outage', async () => {
+  const made = await createApplication(db, { name: 'outage', packageName: 'com.example' })
+  if (made === 'taken') throw new Error('taken')
+  await joinNode(db, 'slow', 600)
+  const { taskId } = await acceptPlan(db, made.appId, {
+    batches: [{ channel: 'native', node: 'slow', recipients: [999_999], tried: [] }],
+  })
+  await db.pool.query(`UPDATE gateway_node SET lease_until = now() - interval '15 seconds'`)
+  const state = async () => ({
+    nodes: (await db.pool.query('SELECT id FROM gateway_node')).rows.map(({ id }) => id),
+    batches: (await db.pool.query('SELECT state FROM batch WHERE task_id = $1', [taskId])).rows.map(
+      (row) => row.state,
+    ),
+  })
+  const removed: string[] = []
+  const times: DatabaseTime[] = []
+  let steady = false
+  const deps = {
+    db,
+    queues: { remove: async (name: string) => void removed.push(name) } as unknown as PushQueues,
+    certificates: { of: async () => [] },
+    ackSeconds: 10,
+    isSteady(time: DatabaseTime) {
+      times.push(time)
+      return steady
+    },
+    onEnded: () => {},
+  } as unknown as NativeDeps
+  await nativeRound(deps)
+  expect(await state()).toEqual({ nodes: ['slow'], batches: ['released'] })
+  expect(removed).toEqual([])
+  // The clock of Postgres, by which a step of it is noticed.
+  expect(times).toEqual([{ at: expect.any(Number), askedAt: expect.any(Number) }])
+  expect(times[0]!.at).toBeGreaterThan(0)
+  steady = true
+  await nativeRound(deps)
+  expect(await state()).toEqual({ nodes: [], batches: ['settled'] })
+  expect(removed).toContain('push-native-slow')
 })

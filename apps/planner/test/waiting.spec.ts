@@ -8,7 +8,7 @@ import { feedRound, newFeedTurns } from '../src/feed-round.ts'
 const db = useDatabase()
 afterEach(() => void jest.restoreAllMocks())
 
-const walks = ['paced-tasks', 'ready-certificates']
+const walks = ['ready-certificates', 'paced-tasks']
 
 /** A database that counts the statements that walk over certificates and tasks. */
 function counted() {
@@ -69,7 +69,11 @@ it('the feeder walks over certificates at the start, when much is due, and from 
   expect(await round()).toEqual({ batches: 0, walked: [] })
 
   await db.pool.query(`UPDATE batch SET not_before = now(); UPDATE task SET speed_tokens = 10`)
-  expect(await round()).toEqual({ batches: 2, walked: [] })
+  // The one without a speed limit, and what that made ready in the same round.
+  expect(await round()).toEqual({ batches: 1, walked: [] })
+  expect(turns.madeReady).toBe(1)
+  expect(await round()).toEqual({ batches: 1, walked: [] })
+  expect(turns.madeReady).toBe(0)
   expect(await round()).toEqual({ batches: 0, walked: [] })
 
   await ready(3, 1000)
@@ -79,4 +83,33 @@ it('the feeder walks over certificates at the start, when much is due, and from 
   expect(await round()).toEqual({ batches: 0, walked: [] })
   now += 300_000
   expect(await round()).toEqual({ batches: 0, walked: walks })
+})
+
+it('what is ready does not wait for the tasks with a speed limit', async () => {
+  await db.pool.query(`UPDATE batch SET state = 'settled'`)
+  for (let n = 0; n < 5; n++) await ready(4, 1, 10)
+  await db.pool.query(`UPDATE task SET speed_tokens = 10`)
+  await ready(5)
+  const steps: string[] = []
+  const pool = new Proxy(db.pool, {
+    get(target, key) {
+      const value = Reflect.get(target, key)
+      if (key !== 'query') return typeof value === 'function' ? value.bind(target) : value
+      return (statement: string | { name?: string }, ...rest: unknown[]) => {
+        const name = typeof statement === 'string' ? undefined : statement.name?.split('@')[0]
+        if (name === 'paced-ready') steps.push(name)
+        return value.call(target, statement, ...rest)
+      }
+    },
+  })
+  const add = async () => void steps.push('enqueued')
+  const deps = {
+    db: { ...db, pool } as Database,
+    queues: { add } as unknown as PushQueues,
+    onQueueFailure(error: unknown) {
+      throw error
+    },
+  }
+  expect(await feedRound(deps)).toEqual({ batches: 1, recipients: 1 })
+  expect(steps).toEqual(['enqueued', ...Array(5).fill('paced-ready')])
 })

@@ -42,7 +42,7 @@ export async function openListener(settings: Settings, shared?: Server): Promise
   if (shared) {
     const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       if (isNative(request)) upgrade(request, socket, head)
-      // Without another listener the socket would stay open for ever.
+      // Without another listener the socket would stay open forever.
       else if (shared.listenerCount('upgrade') === 1) refuse(socket, '404 Not Found', notFound)
     }
     shared.on('upgrade', onUpgrade)

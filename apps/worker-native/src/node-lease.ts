@@ -5,7 +5,7 @@ import { type Database, retrying } from '@herald/db/store'
 /** The devices of a dead gateway look online for this long. */
 const LEASE_SECONDS = 10
 const RENEW_MS = 2_000
-/** While the gateway has no connection, nobody is affected by its death. */
+/** While the gateway has no connection, no device is affected if it fails. */
 const EMPTY_LEASE_SECONDS = 60
 const EMPTY_RENEW_MS = 20_000
 /** How long the last connection must have ended: messages that it did not acknowledge wait for the end of the lease. */

@@ -151,6 +151,143 @@ describe('a window', () => {
   })
 })
 
+describe('a task with a speed limit', () => {
+  /** Lets time pass for the task and for what it has made ready. */
+  async function pass(taskId: number, seconds = 10): Promise<void> {
+    const values = [taskId, seconds]
+    await db.pool.query(
+      'UPDATE task SET speed_at = speed_at - make_interval(secs => $2) WHERE id = $1',
+      values,
+    )
+    await db.pool.query(
+      `UPDATE batch SET not_before = not_before - make_interval(secs => $2) WHERE task_id = $1 AND state = 'ready'`,
+      values,
+    )
+  }
+  const setTask = (taskId: number, to: string) =>
+    db.pool.query(`UPDATE task SET ${to} WHERE id = $1`, [taskId])
+  const releaseAll = (taskId: number) =>
+    db.pool.query(`UPDATE batch SET state = 'released' WHERE task_id = $1 AND state = 'ready'`, [taskId])
+
+  it('has one second of batches ready at most, however long the window of their certificate is full', async () => {
+    const certificateId = ++certificates
+    const release = (batches: number) => releaseReady(db, { certificateId }, { recipients: 1000, batches })
+    await ready(certificateId, Array(4).fill(1))
+    expect(await release(4)).toHaveLength(4)
+    const { taskId } = await ready(certificateId, Array(10).fill(10), 'normal', 20)
+    const made: number[] = []
+    for (let n = 0; n < 4; n++) {
+      await pass(taskId)
+      made.push(await makePacedReady(db, taskId))
+      expect(await release(4)).toEqual([])
+    }
+    expect(made).toEqual([2, 0, 0, 0])
+    expect(await release(5)).toHaveLength(1)
+    expect(await makePacedReady(db, taskId)).toBe(0)
+    expect(await release(6)).toHaveLength(1)
+    expect(await makePacedReady(db, taskId)).toBe(2)
+  })
+
+  it('has one second of batches ready at most for a gateway that takes none', async () => {
+    const batch = { channel: 'native' as const, node: 'busy', tried: [] }
+    const { taskId } = await acceptPlan(
+      db,
+      'app',
+      { batches: [1, 2, 3].map((id) => ({ ...batch, recipients: [id] })) },
+      { released: false, speed: 1 },
+    )
+    const made = async () => {
+      await pass(taskId)
+      return makePacedReady(db, taskId)
+    }
+    expect([await made(), await made()]).toEqual([1, 0])
+    await releaseAll(taskId)
+    expect([await made(), await made()]).toEqual([1, 0])
+  })
+
+  it('goes on at other certificates while the breaker of one is open', async () => {
+    const app = await addApplication(db)
+    const [resting, other] = [await addCertificate(db, app, 'fcm'), await addCertificate(db, app, 'oppo')]
+    const { taskId } = await acceptPlan(
+      db,
+      app,
+      {
+        batches: [
+          { channel: 'fcm', certificateId: resting, recipients: [1], tried: [] },
+          { channel: 'oppo', certificateId: other, recipients: [2], tried: [] },
+          { channel: 'oppo', certificateId: other, recipients: [3], tried: [] },
+        ],
+      },
+      { released: false, speed: 1 },
+    )
+    const dueAt = (time: string) =>
+      db.pool.query(`UPDATE batch SET not_before = ${time} WHERE task_id = $1 AND channel = 'oppo'`, [taskId])
+    const made = async () => {
+      await pass(taskId)
+      return makePacedReady(db, taskId)
+    }
+    await dueAt(`now() + interval '1 hour'`)
+    expect(await made()).toBe(1)
+    await dueAt('now()')
+    expect(await made()).toBe(0)
+    await openBreakerOf(resting, '1 minute')
+    await db.pool.query('UPDATE breaker SET opened_at = now() WHERE certificate_id = $1', [resting])
+    expect([await made(), await made()]).toEqual([1, 0])
+    await db.pool.query('DELETE FROM breaker WHERE certificate_id = $1', [resting])
+  })
+
+  it('is not written if nothing becomes ready', async () => {
+    // A batch that never fits, so that the time that passes does not matter.
+    const { taskId } = await ready(++certificates, [10], 'normal', 1)
+    for (const tokens of [0, 1]) {
+      await setTask(taskId, `speed_tokens = ${tokens}, speed_at = now()`)
+      const version = async () =>
+        (await db.pool.query('SELECT xmin::text FROM task WHERE id = $1', [taskId])).rows
+      const before = await version()
+      expect(await makePacedReady(db, taskId)).toBe(0)
+      expect(await version()).toEqual(before)
+    }
+  })
+
+  it('goes on at once after the clock was set back', async () => {
+    const { taskId } = await ready(++certificates, [1], 'normal', 10)
+    await setTask(taskId, `speed_tokens = 0, speed_at = now() + interval '1 hour'`)
+    expect(await makePacedReady(db, taskId)).toBe(0)
+    await pass(taskId)
+    expect(await makePacedReady(db, taskId)).toBe(1)
+  })
+
+  it('costs the same however many batches wait for its speed', async () => {
+    const { taskId } = await ready(++certificates, [1], 'normal', 1)
+    const add = (count: number) =>
+      db.pool.query(
+        `INSERT INTO batch (task_id, app_id, channel, certificate_id, lane, state, size, recipients, status, deadline)
+         SELECT $1, 'app', 'fcm', $2, 'normal', 'paced', 1, ARRAY[n], '.', now() + interval '1 day' FROM generate_series(1, $3::int) n`,
+        [taskId, certificates, count],
+      )
+    const cost = async () => {
+      await pass(taskId)
+      const blocks = await blocksRead(db, (measured) => makePacedReady(measured, taskId))
+      return blocks['paced-ready']!
+    }
+    /** With nothing ready, and while one is ready and not released. */
+    const costs = async () => {
+      await releaseAll(taskId)
+      return [await cost(), await cost()]
+    }
+    // More than one look takes.
+    await add(500)
+    await db.pool.query('ANALYZE batch')
+    const before = await costs()
+    await add(40_000)
+    await db.pool.query('ANALYZE batch')
+    const after = await costs()
+    // One read of all batches of the task would be a thousand pages or more.
+    for (const [n, blocks] of after.entries()) expect(blocks).toBeLessThan(before[n]! + 300)
+    await db.pool.query('DELETE FROM batch WHERE task_id = $1', [taskId])
+  })
+})
+
 describe('batches that wait for their certificate', () => {
   const WAITING = 20_000
   const window = { recipients: 20_000, batches: 400 }

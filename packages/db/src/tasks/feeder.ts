@@ -200,25 +200,51 @@ export async function pacedTasks(db: Database, after: number): Promise<Found<num
   return foundIn(rows)
 }
 
+/** What is in the bucket of a task: what the last payment left, and what was added since. */
+const tokensSql = 'LEAST(speed, speed_tokens + speed * GREATEST(0, extract(epoch FROM now() - speed_at)))'
+
+/** That a batch may be released: while the breaker of its certificate is open, nothing is before its time. */
+function notRestingSql(batch: string): string {
+  return `NOT EXISTS (SELECT 1 FROM breaker r WHERE r.certificate_id = ${batch}.certificate_id
+           AND r.retry_at > now() AND r.opened_at > now() - ${patience})`
+}
+
+/**
+ * That the last payment of the task made a batch ready, at a destination of this kind, that is due and not released. No index has the ready
+ * batches of a task, so they are searched by the time of the payment, in batch_due or batch_ready. The id of the task is compared in a way
+ * that no index can search: those by task contain all of its batches.
+ */
+function isUnreleasedSql(destination: string): string {
+  return `EXISTS (SELECT 1 FROM batch w
+           WHERE ${inDays('w.task_id')} AND w.state = 'ready' AND ${destination} AND w.not_before < 'infinity'
+             AND w.not_before = (SELECT speed_at FROM bucket) AND w.not_before <= now() AND w.task_id + 0 = $1
+             AND ${notRestingSql('w')})`
+}
+
 /**
  * Makes batches of a task with a speed limit ready, as far as its token bucket allows. They are then released like all others, within the
- * window of their destination and in the order of this time, so that neither they nor batches without a limit wait for ever. The bucket
- * has room for one second and is stored in the task's row, so that it survives restarts and is shared by all feeders. It does not fill
- * while the task is paused. Returns the number of batches.
+ * window of their destination and in the order of this time, so that neither they nor batches without a limit wait forever. While some are
+ * due and not released, because a window is full, no others become ready: later all would be released at once. The bucket has room for one
+ * second and is stored in the task's row, so that it survives restarts and is shared by all feeders. It does not fill while the task is
+ * paused. Returns the number of batches.
  */
 export async function makePacedReady(db: Database, taskId: number): Promise<number> {
+  // An empty bucket is not locked, and one from which nothing is taken is not written: each would cost a flush to disk. If the clock was
+  // set back it is written, because it would not fill until the old time.
   const rows = await runWithin(
     db.pool,
     daysOf([taskId]),
     'paced-ready',
     `WITH bucket AS MATERIALIZED (
-       SELECT id, speed, LEAST(speed, speed_tokens + speed * GREATEST(0, extract(epoch FROM now() - speed_at))) AS tokens
-       FROM task WHERE id = $1 AND ${inDays('id')} AND NOT paused AND NOT cancelling FOR NO KEY UPDATE SKIP LOCKED
+       SELECT id, speed_at, ${tokensSql} AS tokens FROM task
+       WHERE id = $1 AND ${inDays('id')} AND NOT paused AND NOT cancelling AND (${tokensSql} >= 1 OR speed_at > now())
+       FOR NO KEY UPDATE SKIP LOCKED
      ), queue AS MATERIALIZED (
        SELECT b.id, b.size FROM batch b WHERE b.task_id = $1 AND ${inDays('b.task_id')} AND b.state = 'paced' AND b.not_before <= now()
-         AND EXISTS (SELECT 1 FROM bucket WHERE tokens > 0)
-         AND NOT EXISTS (SELECT 1 FROM breaker r WHERE r.certificate_id = b.certificate_id
-           AND r.retry_at > now() AND r.opened_at > now() - ${patience})
+         AND EXISTS (SELECT 1 FROM bucket WHERE tokens >= 1)
+         AND NOT ${isUnreleasedSql('w.certificate_id IS NOT NULL AND w.node IS NULL')}
+         AND NOT ${isUnreleasedSql('w.certificate_id IS NULL AND w.node IS NOT NULL')}
+         AND ${notRestingSql('b')}
        ORDER BY b.not_before, b.id LIMIT 100 FOR UPDATE OF b SKIP LOCKED
      ), picked AS MATERIALIZED (
        SELECT q.id, q.size FROM (SELECT id, size, sum(size) OVER (ORDER BY id) AS upto FROM queue) q, bucket
@@ -226,6 +252,7 @@ export async function makePacedReady(db: Database, taskId: number): Promise<numb
      ), paid AS (
        UPDATE task SET speed_tokens = bucket.tokens - (SELECT coalesce(sum(size), 0) FROM picked), speed_at = now()
        FROM bucket WHERE task.id = bucket.id AND ${inDays('task.id')}
+         AND (EXISTS (SELECT 1 FROM picked) OR bucket.speed_at > now())
      )
      UPDATE batch b SET state = 'ready', not_before = now() FROM picked
      WHERE b.task_id = $1 AND ${inDays('b.task_id')} AND b.id = picked.id
