@@ -2,7 +2,10 @@ import type { NewTask, Why } from '@herald/domain'
 import { acceptPlan } from '@herald/testkit'
 import { sampleMessage } from '@herald/testkit/sample-message'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { devicesOfEvents, entryWriter } from '../src/events/index.ts'
+import { deviceMessages, findRecipientDevices, pathsInTask } from '../src/history/index.ts'
 import { findEventImbalances, findImbalances, findLetterImbalances } from '../src/readings/index.ts'
+import type { Database } from '../src/store/index.ts'
 import {
   acceptTasks,
   addRecall,
@@ -413,6 +416,31 @@ describe('a task', () => {
     }
   })
 
+  it('that recalls another is added once, also if what is left of the first cannot be cancelled', async () => {
+    const key = await accept([1])
+    await settle(key, { status: 's', sent: 1 })
+    await db.pool.query(`UPDATE task SET state = 'finished' WHERE id = $1`, [key.taskId])
+    const first = (await recallable(db, { appId: app }, key.taskId))!
+    const failed: string[] = []
+    const pool = new Proxy(db.pool, {
+      get(target, name) {
+        const value = Reflect.get(target, name)
+        if (name !== 'query') return typeof value === 'function' ? value.bind(target) : value
+        return (statement: { name?: string }, ...rest: unknown[]) => {
+          if (!statement.name?.startsWith('cancel-bundled')) return value.call(target, statement, ...rest)
+          failed.push(statement.name)
+          return Promise.reject(new Error('the statement failed'))
+        }
+      },
+    })
+    const failing: Database = { ...db, pool }
+    const by = { actor: 'token recaller', detail: {} }
+    const added = await addRecall(failing, { appId: app }, first, sampleMessage(), by)
+    expect(failed).toHaveLength(1)
+    expect(added.fresh).toBe(true)
+    expect(await rowOf(added.taskId)).toMatchObject({ actor: 'token recaller', state: 'accepted' })
+  })
+
   it('of a program that does not know the column is wide', async () => {
     await db.pool.query(
       `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl)
@@ -421,5 +449,47 @@ describe('a task', () => {
     expect(await query(`SELECT wide, events FROM task WHERE app_id = 'old-program'`)).toEqual([
       { wide: true, events: 0 },
     ])
+  })
+})
+
+describe('a device that was made before the clock was set back', () => {
+  /** Adds a device whose creation is an hour ahead. */
+  async function addAhead(name: string): Promise<number> {
+    const [row] = await query<{ id: number }>(
+      `INSERT INTO device (app_id, guid, push_token, alias, created_at, moved_at)
+       SELECT $1, $2, $2, $2, t, t FROM (SELECT now() + interval '1 hour') AS clock (t) RETURNING id`,
+      [app, name],
+    )
+    return row!.id
+  }
+  const entryOf = async (id: number) => {
+    const at = Date.now()
+    const found = await devicesOfEvents(db, app, [id], at)
+    const none = { taskId: null, campaign: null, channel: null, code: null, text: null, detail: null }
+    return JSON.parse(entryWriter({ id: 1, at, kind: 'device.sent', devices: [id], ...none }, found)(0))
+  }
+  /** Whether a person finds a task of the device: by the task, and in the messages. */
+  const isFound = async (alias: string, taskId: number) => {
+    const found = await findRecipientDevices(db, { appId: app }, { alias })
+    const [paths] = (await pathsInTask(db, { appId: app }, taskId, found))!
+    const { messages } = await deviceMessages(db, { appId: app }, found, { limit: 100 })
+    return [paths!.path.length > 0, messages.some((message) => message.taskId === taskId)]
+  }
+
+  it('is named in events, and its messages are found by the person', async () => {
+    const id = await addAhead('ahead')
+    expect(await entryOf(id)).toMatchObject({ device_guid: 'ahead', alias: 'ahead' })
+    const { taskId } = await accept([id])
+    expect(await isFound('ahead', taskId)).toEqual([true, true])
+  })
+
+  it('is not if it got another person before that', async () => {
+    const id = await addAhead('moved')
+    await db.pool.query(`UPDATE device SET moved_at = now() + interval '30 minutes' WHERE id = $1`, [id])
+    const entry = await entryOf(id)
+    expect(entry).toMatchObject({ device_guid: 'moved' })
+    expect(entry).not.toHaveProperty('alias')
+    const { taskId } = await accept([id])
+    expect(await isFound('moved', taskId)).toEqual([false, false])
   })
 })

@@ -1,6 +1,7 @@
-import { acceptPlan } from '@herald/testkit'
+import { acceptPlan, until } from '@herald/testkit'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { bind, markSuspect, retireReported } from '../src/devices/index.ts'
+import { bind, markSuspect, retireReported, updateSuspects } from '../src/devices/index.ts'
+import type { Database } from '../src/store/index.ts'
 import { claimBatches, settleBatches } from '../src/tasks/index.ts'
 import { addApplication, addCertificate, settlementOf, useDatabase } from './setup.ts'
 
@@ -134,5 +135,89 @@ describe('the guard against mass retirement', () => {
     await change(ids[1]!, `reason = 'unbound'`)
     expect(await markSuspect(db, certificateId)).toBe(1)
     expect(await tokens()).toEqual([`t${ids[2]}`])
+  })
+
+  /** Whether a statement waits for another transaction. */
+  const isWaiting = async () => {
+    const sql = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+    return (await db.pool.query(sql)).rowCount === 1
+  }
+
+  it('does not deadlock with a bind of a token that it restores', async () => {
+    const ids = await addDevices(1)
+    await sendTo(ids, 1)
+    expect(await tokens()).toEqual([])
+    const values = [ids[0], app, `t${ids[0]}`]
+    const binding = await db.pool.connect()
+    try {
+      // The steps of `bind`.
+      await binding.query('BEGIN')
+      await binding.query('UPDATE device SET last_seen = now() WHERE id = $1', [ids[0]])
+      await binding.query(
+        `INSERT INTO binding (device_id, channel, app_id, token) VALUES ($1, 'fcm', $2, $3)`,
+        values,
+      )
+      const marked = markSuspect(db, certificateId)
+      marked.catch(() => {})
+      await until(isWaiting, { what: 'the lock' })
+      await binding.query(
+        `DELETE FROM retired_token WHERE device_id = $1 AND app_id = $2 AND channel = 'fcm' AND token = $3`,
+        values,
+      )
+      await binding.query('COMMIT')
+      expect(await marked).toBe(0)
+    } finally {
+      await binding.query('ROLLBACK')
+      binding.release()
+    }
+    expect(await tokens()).toEqual([`t${ids[0]}`])
+    expect((await db.pool.query('SELECT 1 FROM retired_token WHERE app_id = $1', [app])).rowCount).toBe(0)
+  })
+
+  it('restores no token of a device that is being removed', async () => {
+    const ids = await addDevices(2)
+    await sendTo(ids, 2)
+    const removing = await db.pool.connect()
+    try {
+      await removing.query('BEGIN')
+      await removing.query('DELETE FROM device WHERE id = $1', [ids[0]])
+      const marked = markSuspect(db, certificateId)
+      marked.catch(() => {})
+      await until(isWaiting, { what: 'the lock' })
+      await removing.query('COMMIT')
+      expect(await marked).toBe(1)
+    } finally {
+      await removing.query('ROLLBACK')
+      removing.release()
+    }
+    expect(await tokens()).toEqual([`t${ids[1]}`])
+  })
+
+  it('marks the certificate also if the first attempt meets a deadlock', async () => {
+    /** A database whose first statement that marks a certificate fails. */
+    const failingOnce = (): Database => {
+      let hasFailed = false
+      const pool = new Proxy(db.pool, {
+        get(target, key) {
+          const value = Reflect.get(target, key)
+          if (key !== 'query') return typeof value === 'function' ? value.bind(target) : value
+          return (statement: { name?: string }, ...rest: unknown[]) => {
+            if (hasFailed || statement.name !== 'mark-suspect') return value.call(target, statement, ...rest)
+            hasFailed = true
+            return Promise.reject(Object.assign(new Error('deadlock detected'), { code: '40P01' }))
+          }
+        },
+      })
+      return { ...db, pool }
+    }
+    const state = async () =>
+      (await db.pool.query('SELECT state FROM certificate WHERE id = $1', [certificateId])).rows[0].state
+    const reported = (await addDevices(20)).map((id) => ({ token: `t${id}`, since: Date.now() + 60_000 }))
+    const certificate = { id: certificateId, appId: app, channel: 'fcm' as const }
+    expect(await retireReported(failingOnce(), certificate, reported)).toBe(0)
+    expect(await state()).toBe('suspect')
+    await db.pool.query(`UPDATE certificate SET state = 'open' WHERE id = $1`, [certificateId])
+    expect(await updateSuspects(failingOnce())).toContain(certificateId)
+    expect(await state()).toBe('suspect')
   })
 })

@@ -32,7 +32,7 @@ export async function retireReported(
     ]),
   )
   const [suspect, retired] = row!
-  if (suspect) await markSuspect(db, certificate.id)
+  if (suspect) await retrying(() => markSuspect(db, certificate.id))
   return retired
 }
 

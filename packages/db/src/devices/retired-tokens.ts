@@ -1,6 +1,8 @@
 import { cardOf, usualRegion, vendorChannels } from '@herald/domain'
 import { addCertificateEventsSql } from '../ledger/certificate-events.ts'
+import { after } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
+import { retrying } from '../store/errors.ts'
 import { run } from '../store/statement.ts'
 
 /**
@@ -38,7 +40,8 @@ export function isSuspectSql(answered: string, gone: string): string {
 
 /**
  * Marks the certificate as suspect and restores the tokens retired in the window. A token whose device was removed or has
- * another token by now stays retired.
+ * another token by now stays retired. Like `bind` and the import it locks devices, then bindings, then retired tokens; another order would
+ * deadlock with them. A device that is locked is not erased in between. Devices are in the order of the import.
  */
 export async function markSuspect(db: Database, certificateId: number): Promise<number> {
   const rows = await run<[number]>(
@@ -55,21 +58,21 @@ export async function markSuspect(db: Database, certificateId: number): Promise<
      ), told AS (
        ${addCertificateEventsSql('certificate.suspect', 'c WHERE c.turned', { text: `'${SUSPICION}'` })}
      ), retired AS MATERIALIZED (
-       SELECT r.* FROM c JOIN retired_token r ON r.app_id = c.app_id AND r.channel = c.channel
+       SELECT r.* FROM c JOIN retired_token r ON r.app_id = c.app_id AND r.channel = c.channel JOIN device d ON d.id = r.device_id
        WHERE r.reason = 'gone' AND r.retired_at > now() - ${GUARD_WINDOW}
          AND (r.environment = c.environment OR c.environment = 1 AND c.channel <> ALL($2::text[]) AND NOT EXISTS (
            SELECT 1 FROM certificate o WHERE o.app_id = c.app_id AND o.channel = c.channel AND o.environment = r.environment))
          AND (${regionSql} = c.region OR NOT EXISTS (
            SELECT 1 FROM certificate o WHERE o.app_id = c.app_id AND o.channel = c.channel AND o.environment = c.environment
              AND o.region = ${regionSql}))
-         AND EXISTS (SELECT 1 FROM device d WHERE d.id = r.device_id)
-       ORDER BY r.device_id FOR UPDATE OF r
+       ORDER BY d.guid COLLATE "C" FOR KEY SHARE OF d
      ), restored AS (
        INSERT INTO binding (device_id, channel, app_id, environment, token, bundle_id, region, registered_at)
        SELECT device_id, channel, app_id, environment, token, bundle_id, region, registered_at FROM retired ORDER BY device_id
        ON CONFLICT DO NOTHING RETURNING app_id, channel, token
      )
-     DELETE FROM retired_token r USING restored b WHERE r.app_id = b.app_id AND r.channel = b.channel AND r.token = b.token
+     DELETE FROM retired_token r USING restored b
+     WHERE r.app_id = b.app_id AND r.channel = b.channel AND r.token = b.token AND ${after('restored')}
      RETURNING r.device_id`,
     [certificateId, environmentBound, usualRegions],
   )
@@ -96,6 +99,6 @@ export async function updateSuspects(db: Database): Promise<number[]> {
      HAVING ${isSuspectSql('sum(w.answered)', 'sum(w.gone)')}`,
     [],
   )
-  for (const [id] of rows) await markSuspect(db, id)
+  for (const [id] of rows) await retrying(() => markSuspect(db, id))
   return rows.map(([id]) => id)
 }

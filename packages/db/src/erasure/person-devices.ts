@@ -125,8 +125,6 @@ async function eraseLocked(runner: Runner, days: Days, ids: number[]): Promise<v
   await rememberErased(runner, ids)
   await deleteBindings(runner, ids)
   await runner.query('DELETE FROM retired_token WHERE device_id = ANY($1)', [ids])
-  // Again: the statement before waits for `markSuspect`, which makes bindings of retired tokens.
-  await deleteBindings(runner, ids)
   await clearOwnerData(runner, days, ids)
   // Their gateways notice and close the connections.
   await runner.query('DELETE FROM presence WHERE device_id = ANY($1)', [ids])

@@ -1,5 +1,6 @@
 import { type Channel, channels, publicName } from '@herald/domain'
 import { idList } from '../ledger/batch-rows.ts'
+import { movedAfterSql } from '../ledger/moved-devices.ts'
 import type { Database } from '../store/database.ts'
 import { runColumns } from '../store/text-columns.ts'
 import { entryId } from './position.ts'
@@ -12,7 +13,7 @@ export type EventDevice = {
   userId: string | null
   username: string | null
   alias: string | null
-  /** Unix ms: what was before concerns another owner. 0 if that was before all of the events. */
+  /** Unix ms: what was before concerns another owner. 0 if that was before all of the events, or if there was none. */
   movedAt: number
 }
 
@@ -35,7 +36,7 @@ export async function devicesOfEvents(
       'd.user_id',
       'u.username',
       'd.alias',
-      `CASE WHEN d.moved_at > to_timestamp($3::float8 / 1000 - 0.01) THEN (extract(epoch FROM d.moved_at) * 1000)::float8 END`,
+      `CASE WHEN ${movedAfterSql('d', 'to_timestamp($3::float8 / 1000 - 0.01)')} THEN (extract(epoch FROM d.moved_at) * 1000)::float8 END`,
     ],
     `FROM device d LEFT JOIN app_user u ON u.id = d.user_id
      WHERE d.id = ANY ($2::bigint[]) AND d.app_id = $1`,

@@ -1,4 +1,5 @@
 import { hashOf, tokenKeySql } from '../devices/push-tokens.ts'
+import { movedAfterSql } from '../ledger/moved-devices.ts'
 import type { Database } from '../store/database.ts'
 
 /** Who is asked about: one device, or all devices of a user or with an alias. */
@@ -10,8 +11,8 @@ export type FoundDevice = {
   userId: string | null
   alias: string | null
   /**
-   * Messages of tasks that began before are not this person's: the device had another user or alias. Unix ms; 0 if a device was asked
-   * about.
+   * Messages of tasks that began before are not this person's: the device had another user or alias. Unix ms; 0 if it had no other, or if
+   * a device was asked about.
    */
   since: number
 }
@@ -26,9 +27,9 @@ export async function findRecipientDevices(
   by: Recipient,
 ): Promise<FoundDevice[]> {
   const [condition, value, isPerson] = conditionOf(by)
+  const movedAt = `CASE WHEN ${movedAfterSql('d', `'-infinity'`)} THEN (extract(epoch FROM d.moved_at) * 1000)::float8 ELSE 0 END`
   const { rows } = await db.pool.query<FoundDevice>(
-    `SELECT d.id AS "deviceId", d.guid, d.user_id::text AS "userId", d.alias,
-       ${isPerson ? '(extract(epoch FROM d.moved_at) * 1000)::float8' : '0::float8'} AS since
+    `SELECT d.id AS "deviceId", d.guid, d.user_id::text AS "userId", d.alias, ${isPerson ? movedAt : '0::float8'} AS since
      FROM device d WHERE d.app_id = $1 AND ${condition} AND ($3::bigint IS NULL OR EXISTS (
        SELECT 1 FROM group_member m WHERE m.group_id = $3 AND m.user_id = d.user_id))
      ORDER BY d.id LIMIT ${MAX_PERSON_DEVICES + 1}`,

@@ -134,7 +134,9 @@ export async function addRecall(
     ],
   )
   if (added) {
-    if (!added[1]) await cancelBundled(db, first.taskId)
+    // The recall is committed: an error here must not make the caller add another one. The planner begins it when the first task has ended,
+    // whether or not this cancelled what was left of it.
+    if (!added[1]) await cancelBundled(db, first.taskId).catch(() => {})
     return { taskId: recallId, fresh: true }
   }
   const [taskId] = await findByRequestIds(db, scope.appId, [by.requestId!])
