@@ -7,7 +7,28 @@ import { useDatabase } from './setup.ts'
 
 const DAY = 86_400_000
 
-describe('partitions and retention', () => {
+describe('partitions', () => {
+  const db = useDatabase({ max: 8, partitions: false })
+
+  it('are created once when several processes want the same days', async () => {
+    const before = await partitionDays(db)
+    // Days that the database does not have yet.
+    const at = Date.UTC(2040, 0, 1)
+    await Promise.all(Array.from({ length: 5 }, () => ensurePartitions(db, at)))
+    const days = await partitionDays(db)
+    expect(days).toHaveLength(before.length + 9)
+    expect(new Set(days.map(({ day }) => day)).size).toBe(days.length)
+  })
+
+  it('contain the next task', async () => {
+    await ensurePartitions(db)
+    const { rows } = await db.pool.query(`SELECT next_task_id() AS id`)
+    const days = await partitionDays(db)
+    expect(days.some(({ from, to }) => rows[0].id >= from && rows[0].id < to)).toBe(true)
+  })
+})
+
+describe('retention', () => {
   const db = useDatabase({ max: 8, partitions: false })
 
   const addTask = async (at: number, finished: number | null) => {
@@ -20,14 +41,6 @@ describe('partitions and retention', () => {
     await db.pool.query(`INSERT INTO counter (task_id, channel) VALUES ($1, 'fcm')`, [id])
     return id
   }
-
-  it('creates partitions once when called concurrently', async () => {
-    await Promise.all(Array.from({ length: 5 }, () => ensurePartitions(db)))
-    const days = await partitionDays(db)
-    expect(days).toHaveLength(9)
-    const { rows } = await db.pool.query(`SELECT next_task_id() AS id`)
-    expect(days.some(({ from, to }) => rows[0].id >= from && rows[0].id < to)).toBe(true)
-  })
 
   it('drops days whose tasks all ended long ago, and keeps a day with an open or late task', async () => {
     const now = Date.now()
