@@ -5,6 +5,7 @@ import {
   dueCertificates,
   duePacedTasks,
   type Found,
+  type MadeReady,
   makePacedReady,
   pacedTasks,
   readyCertificates,
@@ -49,8 +50,9 @@ export type FeedTurns = {
   certificates: Turn
   tasks: Turn
   walkedAt: number
-  /** Batches with a speed limit that became ready in the last round, for the next one to release. */
-  madeReady: number
+  /** Number of batches with a speed limit that became ready in the last round, for the next one to release. */
+  newlyReady: number
+  madeReady: MadeReady
   bundles: { lookedAt: number; pauseMs: number; more: boolean; certificates: number }
 }
 
@@ -58,7 +60,8 @@ export const newFeedTurns = (): FeedTurns => ({
   certificates: newTurn(),
   tasks: newTurn(),
   walkedAt: Number.NEGATIVE_INFINITY,
-  madeReady: 0,
+  newlyReady: 0,
+  madeReady: new Map(),
   bundles: { lookedAt: Number.NEGATIVE_INFINITY, pauseMs: BUNDLES_MS, more: false, certificates: 0 },
 })
 
@@ -71,11 +74,11 @@ export async function feedRound(deps: FeedDeps, turns: FeedTurns = newFeedTurns(
   const { db } = deps
   const look = dueOrNext(db, turns)
   const released = await releaseNext(deps, turns, look)
-  turns.madeReady = 0
+  turns.newlyReady = 0
   const paced = await step(turns.tasks, look(duePacedTasks, pacedTasks))
   await eachConcurrently(paced, PARALLEL_RELEASES, async (taskId) => {
-    const batches = await makePacedReady(db, taskId)
-    turns.madeReady += batches
+    const batches = await makePacedReady(db, taskId, turns.madeReady)
+    turns.newlyReady += batches
   })
   return released
 }

@@ -123,7 +123,7 @@ export const planner: Service = {
       const released = await feedRound(deps, feedTurns)
       if (isUnfinished(feedTurns)) return FEED_STEP_MS
       if (released.batches > 0) return pauseAfter(released)
-      if (feedTurns.madeReady > 0) return FEED_STEP_MS
+      if (feedTurns.newlyReady > 0) return FEED_STEP_MS
       // The next bundles are released when workers have sent those in flight, of which the planner learns nothing.
       const { more, pauseMs } = feedTurns.bundles
       return more && pauseMs === BUNDLES_MS ? BUNDLES_MS : false

@@ -71,9 +71,9 @@ it('the feeder walks over certificates at the start, when much is due, and from 
   await db.pool.query(`UPDATE batch SET not_before = now(); UPDATE task SET speed_tokens = 10`)
   // The one without a speed limit, and what that made ready in the same round.
   expect(await round()).toEqual({ batches: 1, walked: [] })
-  expect(turns.madeReady).toBe(1)
+  expect(turns.newlyReady).toBe(1)
   expect(await round()).toEqual({ batches: 1, walked: [] })
-  expect(turns.madeReady).toBe(0)
+  expect(turns.newlyReady).toBe(0)
   expect(await round()).toEqual({ batches: 0, walked: [] })
 
   await ready(3, 1000)

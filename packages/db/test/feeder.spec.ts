@@ -6,6 +6,7 @@ import type { Database } from '../src/store/index.ts'
 import {
   certificatesToWake,
   endIdleBreakers,
+  type MadeReady,
   makePacedReady,
   pacedTasksToWake,
   readyCertificates,
@@ -152,18 +153,8 @@ describe('a window', () => {
 })
 
 describe('a task with a speed limit', () => {
-  /** Lets time pass for the task and for what it has made ready. */
-  async function pass(taskId: number, seconds = 10): Promise<void> {
-    const values = [taskId, seconds]
-    await db.pool.query(
-      'UPDATE task SET speed_at = speed_at - make_interval(secs => $2) WHERE id = $1',
-      values,
-    )
-    await db.pool.query(
-      `UPDATE batch SET not_before = not_before - make_interval(secs => $2) WHERE task_id = $1 AND state = 'ready'`,
-      values,
-    )
-  }
+  /** Fills the bucket of the task, as time does. */
+  const pass = (taskId: number) => setTask(taskId, `speed_at = speed_at - interval '10 seconds'`)
   const setTask = (taskId: number, to: string) =>
     db.pool.query(`UPDATE task SET ${to} WHERE id = $1`, [taskId])
   const releaseAll = (taskId: number) =>
@@ -175,17 +166,18 @@ describe('a task with a speed limit', () => {
     await ready(certificateId, Array(4).fill(1))
     expect(await release(4)).toHaveLength(4)
     const { taskId } = await ready(certificateId, Array(10).fill(10), 'normal', 20)
-    const made: number[] = []
+    const made: MadeReady = new Map()
+    const counts: number[] = []
     for (let n = 0; n < 4; n++) {
       await pass(taskId)
-      made.push(await makePacedReady(db, taskId))
+      counts.push(await makePacedReady(db, taskId, made))
       expect(await release(4)).toEqual([])
     }
-    expect(made).toEqual([2, 0, 0, 0])
+    expect(counts).toEqual([2, 0, 0, 0])
     expect(await release(5)).toHaveLength(1)
-    expect(await makePacedReady(db, taskId)).toBe(0)
+    expect(await makePacedReady(db, taskId, made)).toBe(0)
     expect(await release(6)).toHaveLength(1)
-    expect(await makePacedReady(db, taskId)).toBe(2)
+    expect(await makePacedReady(db, taskId, made)).toBe(2)
   })
 
   it('has one second of batches ready at most for a gateway that takes none', async () => {
@@ -196,44 +188,48 @@ describe('a task with a speed limit', () => {
       { batches: [1, 2, 3].map((id) => ({ ...batch, recipients: [id] })) },
       { released: false, speed: 1 },
     )
-    const made = async () => {
+    const made: MadeReady = new Map()
+    const next = async () => {
       await pass(taskId)
-      return makePacedReady(db, taskId)
+      return makePacedReady(db, taskId, made)
     }
-    expect([await made(), await made()]).toEqual([1, 0])
+    expect([await next(), await next()]).toEqual([1, 0])
     await releaseAll(taskId)
-    expect([await made(), await made()]).toEqual([1, 0])
+    expect([await next(), await next()]).toEqual([1, 0])
   })
 
-  it('goes on at other certificates while the breaker of one is open', async () => {
-    const app = await addApplication(db)
-    const [resting, other] = [await addCertificate(db, app, 'fcm'), await addCertificate(db, app, 'oppo')]
+  it('goes on at other destinations while the window of one is full', async () => {
+    const [full, other] = [++certificates, ++certificates]
+    const batch = { channel: 'fcm' as const, tried: [] }
     const { taskId } = await acceptPlan(
       db,
-      app,
+      'app',
       {
-        batches: [
-          { channel: 'fcm', certificateId: resting, recipients: [1], tried: [] },
-          { channel: 'oppo', certificateId: other, recipients: [2], tried: [] },
-          { channel: 'oppo', certificateId: other, recipients: [3], tried: [] },
-        ],
+        batches: [1, 2, 3].flatMap((id) => [
+          { ...batch, certificateId: full, recipients: [id] },
+          { ...batch, certificateId: other, recipients: [10 + id] },
+          { ...batch, channel: 'native' as const, node: 'free', recipients: [20 + id] },
+        ]),
       },
       { released: false, speed: 1 },
     )
-    const dueAt = (time: string) =>
-      db.pool.query(`UPDATE batch SET not_before = ${time} WHERE task_id = $1 AND channel = 'oppo'`, [taskId])
-    const made = async () => {
+    const made: MadeReady = new Map()
+    const readyAt: (number | null)[] = []
+    for (let n = 0; n < 7; n++) {
       await pass(taskId)
-      return makePacedReady(db, taskId)
+      expect(await makePacedReady(db, taskId, made)).toBe(1)
+      const { rows } = await db.pool.query(
+        `UPDATE batch SET state = 'released' WHERE task_id = $1 AND state = 'ready' AND certificate_id IS DISTINCT FROM $2
+         RETURNING certificate_id`,
+        [taskId, full],
+      )
+      readyAt.push(rows.length > 0 ? rows[0].certificate_id : full)
     }
-    await dueAt(`now() + interval '1 hour'`)
-    expect(await made()).toBe(1)
-    await dueAt('now()')
-    expect(await made()).toBe(0)
-    await openBreakerOf(resting, '1 minute')
-    await db.pool.query('UPDATE breaker SET opened_at = now() WHERE certificate_id = $1', [resting])
-    expect([await made(), await made()]).toEqual([1, 0])
-    await db.pool.query('DELETE FROM breaker WHERE certificate_id = $1', [resting])
+    expect(readyAt).toEqual([full, other, null, other, null, other, null])
+    await pass(taskId)
+    expect(await makePacedReady(db, taskId, made)).toBe(0)
+    await releaseAll(taskId)
+    expect(await makePacedReady(db, taskId, made)).toBe(1)
   })
 
   it('is not written if nothing becomes ready', async () => {
@@ -265,9 +261,10 @@ describe('a task with a speed limit', () => {
          SELECT $1, 'app', 'fcm', $2, 'normal', 'paced', 1, ARRAY[n], '.', now() + interval '1 day' FROM generate_series(1, $3::int) n`,
         [taskId, certificates, count],
       )
+    const made: MadeReady = new Map()
     const cost = async () => {
       await pass(taskId)
-      const blocks = await blocksRead(db, (measured) => makePacedReady(measured, taskId))
+      const blocks = await blocksRead(db, (measured) => makePacedReady(measured, taskId, made))
       return blocks['paced-ready']!
     }
     /** With nothing ready, and while one is ready and not released. */

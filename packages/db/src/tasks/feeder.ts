@@ -203,35 +203,44 @@ export async function pacedTasks(db: Database, after: number): Promise<Found<num
 /** What is in the bucket of a task: what the last payment left, and what was added since. */
 const tokensSql = 'LEAST(speed, speed_tokens + speed * GREATEST(0, extract(epoch FROM now() - speed_at)))'
 
-/** That a batch may be released: while the breaker of its certificate is open, nothing is before its time. */
-function notRestingSql(batch: string): string {
-  return `NOT EXISTS (SELECT 1 FROM breaker r WHERE r.certificate_id = ${batch}.certificate_id
-           AND r.retry_at > now() AND r.opened_at > now() - ${patience})`
-}
+/** When a task last made batches ready at a destination. */
+type LastReady = { certificateId: number | null; node: string | null; lane: Lane; at: string }
 
-/**
- * That the last payment of the task made a batch ready, at a destination of this kind, that is due and not released. No index has the ready
- * batches of a task, so they are searched by the time of the payment, in batch_due or batch_ready. The id of the task is compared in a way
- * that no index can search: those by task contain all of its batches.
- */
-function isUnreleasedSql(destination: string): string {
-  return `EXISTS (SELECT 1 FROM batch w
-           WHERE ${inDays('w.task_id')} AND w.state = 'ready' AND ${destination} AND w.not_before < 'infinity'
-             AND w.not_before = (SELECT speed_at FROM bucket) AND w.not_before <= now() AND w.task_id + 0 = $1
-             AND ${notRestingSql('w')})`
+/** What a feeder made ready, by task and destination: the batches of a task that are ready and not released cannot be found by an index. */
+export type MadeReady = Map<number, Map<string, LastReady>>
+
+/** How many batches are looked at if some destinations take none: a million devices of such destinations may come before the others. */
+const MAX_SKIPPED = 1000
+
+/** More tasks than a feeder serves at a time. */
+const MAX_REMEMBERED = 1000
+
+function remember(made: MadeReady, taskId: number, ready: LastReady): void {
+  const last = made.get(taskId) ?? new Map<string, LastReady>()
+  last.set(`${ready.certificateId} ${ready.node} ${ready.lane}`, ready)
+  // The latest at the end.
+  made.delete(taskId)
+  made.set(taskId, last)
+  for (const oldest of made.keys()) if (made.size > MAX_REMEMBERED) made.delete(oldest)
 }
 
 /**
  * Makes batches of a task with a speed limit ready, as far as its token bucket allows. They are then released like all others, within the
- * window of their destination and in the order of this time, so that neither they nor batches without a limit wait forever. While some are
- * due and not released, because a window is full, no others become ready: later all would be released at once. The bucket has room for one
- * second and is stored in the task's row, so that it survives restarts and is shared by all feeders. It does not fill while the task is
- * paused. Returns the number of batches.
+ * window of their destination and in the order of this time, so that neither they nor batches without a limit wait forever. While some wait
+ * because the window of their destination is full, no others become ready there: later all would be released at once. `made` is what this
+ * feeder made ready before. The bucket has room for one second and is stored in the task's row, so that it survives restarts and is shared by
+ * all feeders. It does not fill while the task is paused. Returns the number of batches.
  */
-export async function makePacedReady(db: Database, taskId: number): Promise<number> {
+export async function makePacedReady(
+  db: Database,
+  taskId: number,
+  made: MadeReady = new Map(),
+): Promise<number> {
+  const last = [...(made.get(taskId)?.values() ?? [])]
   // An empty bucket is not locked, and one from which nothing is taken is not written: each would cost a flush to disk. If the clock was
-  // set back it is written, because it would not fill until the old time.
-  const rows = await runWithin(
+  // set back it is written, because it would not fill until the old time. The id of the task is compared in a way that no index can search:
+  // those by task contain all of its batches, batch_ready finds those of one moment.
+  const rows = await runWithin<[certificateId: number | null, node: string | null, lane: Lane, at: string]>(
     db.pool,
     daysOf([taskId]),
     'paced-ready',
@@ -239,13 +248,27 @@ export async function makePacedReady(db: Database, taskId: number): Promise<numb
        SELECT id, speed_at, ${tokensSql} AS tokens FROM task
        WHERE id = $1 AND ${inDays('id')} AND NOT paused AND NOT cancelling AND (${tokensSql} >= 1 OR speed_at > now())
        FOR NO KEY UPDATE SKIP LOCKED
+     ), held AS MATERIALIZED (
+       SELECT l.certificate_id, l.node, l.lane
+       FROM unnest($2::bigint[], $3::text[], $4::text[], $5::timestamptz[]) AS l (certificate_id, node, lane, at)
+       WHERE CASE WHEN l.node IS NULL THEN EXISTS (SELECT 1 FROM batch w WHERE ${inDays('w.task_id')} AND w.state = 'ready'
+           AND w.certificate_id = l.certificate_id AND w.node IS NULL AND w.lane = l.lane AND w.not_before = l.at AND w.task_id + 0 = $1)
+         ELSE EXISTS (SELECT 1 FROM batch w WHERE ${inDays('w.task_id')} AND w.state = 'ready'
+           AND w.certificate_id IS NULL AND w.node = l.node AND w.lane = l.lane AND w.not_before = l.at AND w.task_id + 0 = $1) END
+       UNION ALL SELECT certificate_id, NULL, NULL FROM breaker WHERE retry_at > now() AND opened_at > now() - ${patience}
      ), queue AS MATERIALIZED (
-       SELECT b.id, b.size FROM batch b WHERE b.task_id = $1 AND ${inDays('b.task_id')} AND b.state = 'paced' AND b.not_before <= now()
-         AND EXISTS (SELECT 1 FROM bucket WHERE tokens >= 1)
-         AND NOT ${isUnreleasedSql('w.certificate_id IS NOT NULL AND w.node IS NULL')}
-         AND NOT ${isUnreleasedSql('w.certificate_id IS NULL AND w.node IS NOT NULL')}
-         AND ${notRestingSql('b')}
-       ORDER BY b.not_before, b.id LIMIT 100 FOR UPDATE OF b SKIP LOCKED
+       SELECT b.id, b.size FROM (
+         SELECT n.id FROM (
+           SELECT id, certificate_id, node, lane, not_before FROM batch
+           WHERE task_id = $1 AND ${inDays('task_id')} AND state = 'paced' AND not_before <= now()
+             AND EXISTS (SELECT 1 FROM bucket WHERE tokens >= 1)
+           ORDER BY not_before, id LIMIT CASE WHEN EXISTS (SELECT 1 FROM held) THEN ${MAX_SKIPPED} ELSE 100 END
+         ) n WHERE NOT EXISTS (SELECT 1 FROM held h WHERE h.certificate_id IS NOT DISTINCT FROM n.certificate_id
+           AND h.node IS NOT DISTINCT FROM n.node AND (h.lane IS NULL OR h.lane = n.lane))
+         ORDER BY n.not_before, n.id LIMIT 100
+       ) m CROSS JOIN LATERAL (
+         SELECT id, size FROM batch WHERE task_id = $1 AND ${inDays('task_id')} AND id = m.id AND state = 'paced' FOR UPDATE SKIP LOCKED
+       ) b
      ), picked AS MATERIALIZED (
        SELECT q.id, q.size FROM (SELECT id, size, sum(size) OVER (ORDER BY id) AS upto FROM queue) q, bucket
        WHERE q.upto <= bucket.tokens
@@ -256,8 +279,16 @@ export async function makePacedReady(db: Database, taskId: number): Promise<numb
      )
      UPDATE batch b SET state = 'ready', not_before = now() FROM picked
      WHERE b.task_id = $1 AND ${inDays('b.task_id')} AND b.id = picked.id
-     RETURNING b.id`,
-    [taskId],
+     RETURNING b.certificate_id, b.node, b.lane, now()::text`,
+    [
+      taskId,
+      last.map(({ certificateId }) => certificateId),
+      last.map(({ node }) => node),
+      last.map(({ lane }) => lane),
+      last.map(({ at }) => at),
+    ],
   )
+  for (const [certificateId, node, lane, at] of rows)
+    remember(made, taskId, { certificateId, node, lane, at })
   return rows.length
 }

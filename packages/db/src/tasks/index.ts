@@ -43,6 +43,7 @@ export { type DueWork, findDueWork } from './due-work.ts'
 export {
   type Destination,
   type Found,
+  type MadeReady,
   makePacedReady,
   pacedTasks,
   readyCertificates,
