@@ -32,7 +32,8 @@ export const codes = {
   42902:
     'Too many failed logins for this name, or failed logins or wrong operator keys from this address; retry after the seconds in Retry-After.',
   43101: 'The request headers are too large.',
-  50001: 'Internal error; details are in the log of the service, under the x-request-id of the response.',
+  50001:
+    'Internal error, so the call may have been carried out; details are in the log of the service, under the x-request-id of the response.',
   50201:
     'Sent by the provided configurations of nginx and Caddy: Herald could not be reached, or its response was lost, so the call may have been carried out. Retry after the seconds in Retry-After; a push with the same `request_id` is sent only once.',
   50301:

@@ -62,9 +62,9 @@ export const chineseDescriptions: Readonly<Record<string, string>> = {
   'POST /user/push/badge': '应用在打开时调用，使 `+1` 在用户看到的数字上累加。',
   'POST /push/receipt': '每个任务、每台设备只计一次，且仅限任务的接收设备。`clicked` 同时表示 `received`。',
   'PUT /admin/device':
-    '未填写的字段保持不变；null 或空值会清除该字段。已绑定到其他设备的厂商令牌会转到这台设备。返回应用自身调用和自有通道所需的推送令牌。用户登录时将 `alias` 设为你的用户 ID，退出时设为 null。',
+    '未填写的字段保持不变；null 或空值会清除该字段（`bindings` 仅限 null）。已绑定到其他设备的厂商令牌会转到这台设备。返回应用自身调用和自有通道所需的推送令牌。用户登录时将 `alias` 设为你的用户 ID，退出时设为 null。',
   'POST /admin/device/batch':
-    '每一项都是 PUT /admin/device 的请求体。未填写的字段保持不变；null 或空值会清除该字段。已绑定到其他设备的厂商令牌会转到这台设备。各项按顺序执行。成功的项有 `push_token` 和 `created`；失败的项有 `code` 和 `message`，其余各项照常保存。',
+    '每一项都是 PUT /admin/device 的请求体。未填写的字段保持不变；null 或空值会清除该字段（`bindings` 仅限 null）。已绑定到其他设备的厂商令牌会转到这台设备。各项按顺序执行。成功的项有 `push_token` 和 `created`；失败的项有 `code` 和 `message`，其余各项照常保存。',
   'POST /admin/device/import':
     '每行一个 JSON 对象，最多 64 KiB，字段同 PUT /admin/device：未填写的字段保持不变，null 或空值会清除，`add_tags` 和 `remove_tags` 增减单个标签。无效的行会跳过并计入 `failed`；`errors` 列出前 100 行。同一设备的各行按顺序执行。导入可以放心重复；但别名和厂商令牌会按文件设置，即使之后已经改变。',
   'POST /admin/device/list': '多个条件同时满足。按 device_id 升序排列。',
@@ -76,9 +76,9 @@ export const chineseDescriptions: Readonly<Record<string, string>> = {
   'POST /admin/device/remove':
     '按 device_guid 或 push_token 删除，无论设备是否属于用户。其连接在 3 秒内断开（4401）。要清除与某人相关的全部数据，请使用 POST /admin/erase。',
   'POST /admin/device/token':
-    '旧的推送令牌立即失效，使用它的连接在 3 秒内断开（4401）。应用下次用该 device_guid 登录时得到新令牌。',
+    '旧的推送令牌立即失效，使用它的连接在 3 秒内断开（4401）。响应中有新令牌，之后也可用 PUT /admin/device 取得；自行登录的应用在下次用该 device_guid 登录时得到。',
   'POST /admin/erase':
-    'user_id、alias、device_guid 必须恰好填写一个。删除其设备及绑定、已失效令牌、标签、角标、收件箱和回执，从受众、失败记录和操作记录中清除其名称；使用 user_id 时还会删除该用户。这些设备上进行中的推送以过期结束。只涉及此人的任务会清除内容，尚未开始的会被终止。可以放心重复：对未知的人返回 0。备份和日志中的残留见 docs/operations.md。',
+    'user_id、alias、device_guid 必须恰好填写一个。删除其设备及绑定、已失效令牌、标签、角标、收件箱和回执，从受众、失败记录和操作记录中清除其标识；使用 user_id 时还会删除该用户。这些设备上进行中的推送以过期结束。只涉及此人的任务会清除内容，尚未开始的会被终止。可以放心重复：对未知的人返回 0。备份和日志中的残留见 docs/operations.md。',
   'POST /admin/user': '管理员代表群组调用时，创建的用户属于该群组。',
   'POST /admin/user/password': '吊销该用户的令牌，并更换其设备的推送令牌；重新登录即可得到新的令牌。',
   'POST /admin/group/member/add': '不存在的用户和已是成员的用户会被忽略。',
@@ -100,11 +100,11 @@ export const chineseDescriptions: Readonly<Record<string, string>> = {
   'POST /admin/app/audit':
     '运维人员的登录、错误的运维密钥，以及对不存在的应用的登录。一页可能少于 `limit`，甚至为空：只有 `next: null` 表示结束。',
   'PUT /admin/webhook':
-    '没有 `webhook_id` 时，修改同名的 Webhook，没有则新增；每个应用最多 20 个。新的 Webhook 从此刻起接收事件。保存后，已停止的 Webhook 恢复发送。只有设置了 `setting.events` 的任务，以及属于某个 Webhook 所填活动的任务，才会发送设备事件。',
+    '没有 `webhook_id` 时，修改同名的 Webhook，没有则新增；每个应用最多 20 个。新的 Webhook 从此刻起接收事件。保存后，已停止（状态 `rested`）的 Webhook 恢复发送。只有设置了 `setting.events` 的任务，以及属于某个 Webhook 所填活动的任务，才会发送设备事件。',
   'POST /admin/webhook/test':
-    '发送一条类型为 `webhook.test` 的事件，签名方式与其他事件相同，并返回应答。成功后，已停止或正在等待重试的 Webhook 会恢复。',
+    '发送一条类型为 `webhook.test` 的事件，签名方式与其他事件相同，并返回对方的响应。成功后，已停止（状态 `rested`）或正在等待重试的 Webhook 会恢复。',
   'POST /admin/webhook/replay':
-    '事件的 ID 与之前相同，请求的 ID 不同。已停止的 Webhook 恢复发送。填写将来或当前的时间可跳过积压的事件。事件的保留时间与任务相同。',
+    '事件的 ID 与之前相同，请求的 ID 不同。已停止（状态 `rested`）的 Webhook 恢复发送。填写将来或当前的时间可跳过积压的事件。事件的保留时间与任务相同。',
   'POST /admin/webhook/remove': '尚未送达的事件不再发送；事件仍保留在事件流中。',
   'POST /admin/event/list':
     '与 Webhook 收到的事件相同，供无法被调用的服务器使用，顺序和 ID 也相同。没有 `after` 时从保留的最早事件开始。之后以 `after` = `next` 继续调用；列表为空表示没有新事件。条目的其他字段取决于类型，见 docs/events.md。',

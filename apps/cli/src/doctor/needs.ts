@@ -10,7 +10,8 @@ import type { Needs } from './judge-postgres.ts'
 export function needsOf(standalone: boolean, queueInPostgres: boolean, perProcess?: number): Needs {
   const processes = standalone ? 1 : channels.length + 3
   const rows = processes * (perProcess ?? (standalone ? poolSizes.standalone : poolSizes.program))
-  // A queue in Postgres has a few connections per process, and one more per queue that a worker reads.
-  const queue = queueInPostgres ? processes * queryConnections + channels.length : 0
+  // A queue in Postgres has a few connections per process, and one more in each that reads queues.
+  const readers = standalone ? 1 : channels.length
+  const queue = queueInPostgres ? processes * queryConnections + readers : 0
   return { who: standalone ? 'the standalone' : 'one of each program', connections: rows + queue }
 }
