@@ -41,7 +41,7 @@ const chinese: readonly (readonly [RegExp, string])[] = [
   [/^must be a URL that starts with http:\/\/ or https:\/\/$/, '应为以 http:// 或 https:// 开头的网址'],
   [
     /^must be an https:\/\/ address or a deep link such as myapp:\/\/page$/,
-    '应为 https:// 网址，或 myapp://page 形式的应用内链接',
+    '应为 https:// 网址，或 myapp://page 形式的深层链接',
   ],
   [/^must have a host after https:\/\/$/, 'https:// 之后缺少主机名'],
   [/^must not contain spaces or control characters$/, '不能包含空格或控制字符'],

@@ -60,13 +60,13 @@ const shared: NoteTexts = {
   'Its certificate was removed.': '该通道的配置已删除。',
   '{1} cannot carry this message: {2}.': '{1}不支持此消息：{2}。',
   '{1} is disabled{2}: the vendor refuses its credentials{3}.': '{1}已停用：厂商拒绝了凭据。',
-  'status {1}: redirects are not followed': '返回状态 {1}：不跟随重定向',
-  'status {1}': '返回状态 {1}',
+  'status {1}: redirects are not followed': '返回状态码 {1}：不跟随重定向',
+  'status {1}': '返回状态码 {1}',
   'no answer within {1} s': '{1} 秒内没有响应',
   'the request failed ({1})': '请求失败（{1}）',
   'the url must begin with https:// or http://': '网址必须以 https:// 或 http:// 开头',
   'the url must not point to a private address': '网址不能指向内网地址',
-  'the server answered with status 410 (gone)': '服务器返回状态 410（已下线）',
+  'the server answered with status 410 (gone)': '服务器返回状态码 410（已下线）',
   'requests failed for 72 hours, at last: {1}': '请求已连续失败 72 小时，最近一次：{1}',
 }
 
