@@ -2,7 +2,7 @@ export { CoalesceFull, type CoalesceOptions, type Coalescer, CoalesceTimeout, co
 export { eachConcurrently } from './each-concurrently.ts'
 export { createFairQueue, type FairQueue } from './fair-queue.ts'
 export { type KeepReadsOptions, type KeptReads, keepReads } from './keep-reads.ts'
-export { limitTime } from './limit-time.ts'
+export { limitTime, runWhenRead } from './limit-time.ts'
 export { rejectOnAbort } from './reject-on-abort.ts'
 export { type RetryOptions, retryWithBackoff } from './retry-with-backoff.ts'
 export { type SharedReads, type ShareReadsOptions, shareReads } from './share-reads.ts'

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { sleep } from '@herald/async'
+import { runWhenRead, sleep } from '@herald/async'
 import { readEndpoint, type TlsOptions } from './endpoint.ts'
 import { maxStreamId } from './frames.ts'
 import { LinkSet, type PoolEvent } from './link-set.ts'
@@ -53,8 +53,6 @@ const receiveWindow = 16 * 1024 * 1024
 const quantum = 64
 const busyTickMs = 50
 const idleTickMs = 1_000
-/** A tick that is this late follows a stall of the event loop. */
-const stallMs = 1_000
 
 /** Connections are opened by the first multicast, not here. */
 export function openPool(options: PoolOptions): Pool {
@@ -122,12 +120,6 @@ export function openPool(options: PoolOptions): Pool {
     return undefined
   }
 
-  function tickWhenRead(dueAt: number): void {
-    // After a stall timers run before sockets are read: replies that have arrived would count as too late, and be sent again.
-    if (performance.now() - dueAt >= stallMs) setImmediate(tick)
-    else tick()
-  }
-
   function tick(): void {
     // An abort calls `tick` ahead of the timer, which must then not run in addition to the next one.
     clearTimeout(timer)
@@ -151,7 +143,7 @@ export function openPool(options: PoolOptions): Pool {
   }
 
   function tickIn(ms: number): NodeJS.Timeout {
-    return setTimeout(tickWhenRead, ms, performance.now() + ms)
+    return setTimeout(runWhenRead, ms, performance.now() + ms, tick)
   }
 
   /** Until a link has to be pinged, or its ping to be acknowledged: a look each second at thousands of idle pools would cost. */
