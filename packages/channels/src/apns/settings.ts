@@ -3,7 +3,7 @@ import type { MessageClass } from '@herald/domain'
 import { type Certificate, CertificateProblem } from '../channel.ts'
 import { type ExtraLimits, requireField } from '../shared/extra.ts'
 import { readCardExtra } from '../shared/from-card.ts'
-import { readPrivateKey } from '../shared/private-key.ts'
+import { tryPrivateKey } from '../shared/private-key.ts'
 import { card } from './card.ts'
 import { readPushCertificate } from './push-certificate.ts'
 
@@ -63,14 +63,11 @@ function readTokenAuth(certificate: Certificate, source: string): Credential {
 }
 
 function readSigningKey(source: string): KeyObject {
-  let key: KeyObject
-  try {
-    key = readPrivateKey(source)
-  } catch {
+  const key = tryPrivateKey(source)
+  if (!key)
     throw new CertificateProblem(
       'certificate is not a readable .p8 key: paste the complete file from Apple, including its BEGIN and END lines',
     )
-  }
   if (key.asymmetricKeyType !== 'ec' || key.asymmetricKeyDetails?.namedCurve !== 'prime256v1')
     throw new CertificateProblem(
       `certificate contains ${describeKey(key)}; enter the .p8 from Apple, which is an EC key on P-256`,

@@ -3,7 +3,7 @@ import type { MessageClass } from '@herald/domain'
 import { type Certificate, CertificateProblem } from '../channel.ts'
 import { type ExtraLimits, requireField } from '../shared/extra.ts'
 import { readCardExtra } from '../shared/from-card.ts'
-import { readPrivateKey } from '../shared/private-key.ts'
+import { tryPrivateKeyOfJson } from '../shared/private-key.ts'
 import { card } from './card.ts'
 
 export type FcmSettings = {
@@ -102,7 +102,7 @@ function describeType(file: Record<string, unknown>): string {
 }
 
 function readKey(pem: string): KeyObject {
-  const key = tryKey(pem) ?? tryKey(pem.replaceAll('\\n', '\n'))
+  const key = tryPrivateKeyOfJson(pem)
   if (!key)
     throw new CertificateProblem('private_key of the service-account JSON cannot be read as a PEM key')
   if (key.asymmetricKeyType !== 'rsa')
@@ -110,12 +110,4 @@ function readKey(pem: string): KeyObject {
       `private_key of the service-account JSON must be an RSA key, not ${key.asymmetricKeyType}`,
     )
   return key
-}
-
-function tryKey(pem: string): KeyObject | undefined {
-  try {
-    return readPrivateKey(pem)
-  } catch {
-    return undefined
-  }
 }

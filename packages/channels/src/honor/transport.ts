@@ -6,6 +6,7 @@ import {
   requestClientCredentials,
   sessionKey,
 } from '../shared/access-token.ts'
+import { distinctTokens } from '../shared/distinct-tokens.ts'
 import { type HttpReply, joinUrl } from '../shared/http.ts'
 import { openHttpClient } from '../shared/http-client.ts'
 import { CallRefused, failedCheck, outcomeOfError } from '../shared/outcome.ts'
@@ -25,10 +26,7 @@ export function openTransport(settings: HonorSettings, deps: TransportDeps): Tra
   return {
     async send(payload, recipients, { signal, report }) {
       // A token listed twice would be notified twice.
-      const byToken = Map.groupBy(recipients.keys(), (index) => recipients[index]!.token)
-      const reportToken = (token: string, outcome: Outcome) => {
-        for (const index of byToken.get(token)!) report(index, outcome)
-      }
+      const { tokens: all, reportToken } = distinctTokens(recipients, report)
       /** Returns the outcome of a request that is too large for one token. */
       const sendPart = async (tokens: readonly string[]): Promise<Outcome | undefined> => {
         const outcomeOf = await outcomesOf(payload, tokens, signal)
@@ -37,7 +35,7 @@ export function openTransport(settings: HonorSettings, deps: TransportDeps): Tra
         for (const token of tokens) reportToken(token, outcomeOf(token))
         return wasTooLarge(first) ? first : undefined
       }
-      await sendPart([...byToken.keys()])
+      await sendPart(all)
     },
     /** Honor cannot validate a request without sending it, so only the access token is checked. */
     async check(signal) {

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { CertificateProblem } from '../channel.ts'
 import { parseObject } from '../shared/http.ts'
-import { readPrivateKey } from '../shared/private-key.ts'
+import { tryPrivateKeyOfJson } from '../shared/private-key.ts'
 
 /** The JSON file of a service account from the Huawei Developers console. */
 export type ServiceAccount = { projectId: string; keyId: string; subAccount: string; privateKey: KeyObject }
@@ -34,8 +34,7 @@ export function readServiceAccount(json: string): ServiceAccount {
 }
 
 function readKey(pem: string): KeyObject {
-  // Files that went through an environment variable or a shell have the two characters \n in place of line ends.
-  const key = tryKey(pem) ?? tryKey(pem.replaceAll('\\n', '\n'))
+  const key = tryPrivateKeyOfJson(pem)
   if (!key) throw new CertificateProblem('private_key in the service-account JSON is not a PEM private key')
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
   if (key.asymmetricKeyType !== 'rsa' || bits < 2048)
@@ -43,12 +42,4 @@ function readKey(pem: string): KeyObject {
       'private_key in the service-account JSON must be an RSA key of 2048 bits or more',
     )
   return key
-}
-
-function tryKey(pem: string): KeyObject | undefined {
-  try {
-    return readPrivateKey(pem)
-  } catch {
-    return undefined
-  }
 }

@@ -9,6 +9,7 @@ import {
 } from '../channel.ts'
 import { untilAborted } from '../shared/abort.ts'
 import { callWithAccessToken } from '../shared/access-token.ts'
+import { distinctTokens, type ReportToken } from '../shared/distinct-tokens.ts'
 import { openHttpClient } from '../shared/http-client.ts'
 import { failedCheck, isRefusedOrUnanswered, outcomeOfError, outcomeOfWithdrawal } from '../shared/outcome.ts'
 import { nextShanghaiMidnight } from '../shared/shanghai-time.ts'
@@ -78,11 +79,7 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
       return
     }
     // A token listed twice would be notified twice.
-    const byToken = Map.groupBy(group, (index) => recipients[index]!.token)
-    const reportToken = (token: string, outcome: Outcome) => {
-      for (const index of byToken.get(token)!) report(index, outcome)
-    }
-    const tokens = [...byToken.keys()]
+    const { tokens, reportToken } = distinctTokens(recipients, report, group)
     const max = api.tokensPerRequest(body)
     const held = api.isTest(body) ? deps.holds.find(holdScopes.test) : undefined
     if (held) {
@@ -101,7 +98,7 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
     api: SendApi<Body>,
     body: Body,
     tokens: readonly string[],
-    report: (token: string, outcome: Outcome) => void,
+    report: ReportToken,
     signal: AbortSignal,
   ): Promise<Outcome | undefined> {
     const { outcomeOf, refused } = await post(api, body, tokens, signal)

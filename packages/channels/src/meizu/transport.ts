@@ -1,6 +1,7 @@
 import type { Outcome, Reason } from '@herald/domain'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
 import { untilAborted } from '../shared/abort.ts'
+import { distinctTokens, type ReportToken } from '../shared/distinct-tokens.ts'
 import { refusalHoldMs } from '../shared/hold-refusals.ts'
 import { joinUrl } from '../shared/http.ts'
 import { openHttpClient } from '../shared/http-client.ts'
@@ -25,8 +26,6 @@ const root = '/garcia/api/server/push'
 const expandedPicture = '1'
 /** Stored for a task whose picture Meizu refuses. */
 const noPicture = 'none'
-
-type Report = (token: string, outcome: Outcome) => void
 
 /** A message with the optional parts that it still has. */
 type Draft = {
@@ -87,7 +86,7 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
     draft: Draft,
     tokens: readonly string[],
     signal: AbortSignal,
-    report: Report,
+    report: ReportToken,
   ): Promise<Outcome | undefined> {
     const { payload, picture, parts } = draft
     const fields = { messageJson: messageJson(payload, picture, parts), pushIds: tokens.join() }
@@ -134,12 +133,10 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
     { signal, report }: SendContext,
   ): Promise<void> {
     if (recipients.length === 0) return
-    const byToken = Map.groupBy(recipients.keys(), (index) => recipients[index]!.token)
+    const { tokens, reportToken } = distinctTokens(recipients, report)
     const picture = await uploadPicture(payload, signal)
     const draft = { payload, picture, parts: partsOf(payload, picture) }
-    await push(draft, [...byToken.keys()], signal, (token, outcome) => {
-      for (const index of byToken.get(token)!) report(index, outcome)
-    })
+    await push(draft, tokens, signal, reportToken)
   }
 
   /** Reads today's statistics: signed like a push, but sends nothing. */

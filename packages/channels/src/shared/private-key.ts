@@ -14,11 +14,22 @@ const algorithms = ['1.2.840.113549.1.1.1', '1.2.840.10045.2.1']
 
 export const isPrivateKey = ({ label }: PemBlock) => label.endsWith('PRIVATE KEY')
 
-/** Reads the first private key of a PEM text, which must not be encrypted. Throws. */
-export function readPrivateKey(pem: string): KeyObject {
-  const block = pemBlocks(pem).find(isPrivateKey)
-  if (!block) throw new DerProblem('contains no private key')
-  return parsePrivateKey(block.body, block.label)
+/** Reads the first private key of a PEM text, which must not be encrypted. Returns undefined if there is none or it cannot be read. */
+export function tryPrivateKey(pem: string): KeyObject | undefined {
+  try {
+    const block = pemBlocks(pem).find(isPrivateKey)
+    return block && parsePrivateKey(block.body, block.label)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The same for the key in a JSON file: files that went through an environment variable or a shell have the two characters \n in place
+ * of line ends.
+ */
+export function tryPrivateKeyOfJson(pem: string): KeyObject | undefined {
+  return tryPrivateKey(pem) ?? tryPrivateKey(pem.replaceAll('\\n', '\n'))
 }
 
 /**

@@ -2,6 +2,7 @@ import { eachConcurrently } from '@herald/async'
 import { type Outcome, ownReasons } from '@herald/domain'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
 import { untilAborted } from '../shared/abort.ts'
+import { distinctTokens, type ReportToken } from '../shared/distinct-tokens.ts'
 import { refusalHoldMs } from '../shared/hold-refusals.ts'
 import { CallRefused, concernsAll, failedCheck, outcomeOfError } from '../shared/outcome.ts'
 import { sendHalves, wasTooLarge } from '../shared/too-large.ts'
@@ -33,8 +34,6 @@ const listPayloads = 'without list payloads'
 const maxCachedIds = 200
 
 const noTaskId = ownReasons.vendor_reply_unreadable('the reply has no taskId')
-
-type Report = (token: string, outcome: Outcome) => void
 
 /** vivo did not store a list payload. */
 class SaveRefused extends CallRefused {
@@ -93,7 +92,7 @@ export function openTransport(settings: VivoSettings, deps: TransportDeps): Tran
     payload: VivoPayload,
     tokens: readonly string[],
     signal: AbortSignal,
-    report: Report,
+    report: ReportToken,
   ): Promise<void> {
     let forAll: Outcome | undefined
     await eachConcurrently(tokens, singlesAtOnce, async (token) => {
@@ -154,7 +153,7 @@ export function openTransport(settings: VivoSettings, deps: TransportDeps): Tran
     payload: VivoPayload,
     tokens: readonly string[],
     signal: AbortSignal,
-    report: Report,
+    report: ReportToken,
   ): Promise<Outcome | undefined> {
     try {
       const outcomes = await pushList(payload, tokens, signal)
@@ -183,11 +182,7 @@ export function openTransport(settings: VivoSettings, deps: TransportDeps): Tran
     { signal, report }: SendContext,
   ): Promise<void> {
     // vivo may refuse a list that contains a token twice.
-    const byToken = Map.groupBy(recipients.keys(), (index) => recipients[index]!.token)
-    const tokens = [...byToken.keys()]
-    const reportToken: Report = (token, outcome) => {
-      for (const index of byToken.get(token)!) report(index, outcome)
-    }
+    const { tokens, reportToken } = distinctTokens(recipients, report)
     const payload = withoutHeld(given)
     const isStored = cachedIds.has(listKey(payload))
     const one = tokens.length < 2 || (tokens.length <= maxSingles && !isStored)

@@ -1,6 +1,7 @@
 import { eachConcurrently } from '@herald/async'
 import { type Outcome, ownReasons } from '@herald/domain'
 import type { CheckResult, Transport, TransportDeps } from '../channel.ts'
+import { distinctTokens, type ReportToken } from '../shared/distinct-tokens.ts'
 import { refusalHoldMs } from '../shared/hold-refusals.ts'
 import { type HttpReply, joinUrl } from '../shared/http.ts'
 import { openHttpClient } from '../shared/http-client.ts'
@@ -15,8 +16,6 @@ import { halvesOf } from '../shared/too-large.ts'
 import { classifyCheck, classifySend, type SendResult } from './classify.ts'
 import { withoutReceipts, type XiaomiPayload } from './payload.ts'
 import type { XiaomiSettings } from './settings.ts'
-
-type Report = (token: string, outcome: Outcome) => void
 
 export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Transport<XiaomiPayload> {
   const http = openHttpClient(deps)
@@ -53,7 +52,7 @@ export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Tr
     payload: XiaomiPayload,
     all: readonly string[],
     signal: AbortSignal,
-    report: Report,
+    report: ReportToken,
   ): Promise<void> {
     type Part = { tokens: readonly string[]; checkedTargets?: true }
     const parts: Part[] = [{ tokens: all }]
@@ -96,7 +95,7 @@ export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Tr
     fields: Readonly<Record<string, string>>,
     tokens: readonly string[],
     signal: AbortSignal,
-    report: Report,
+    report: ReportToken,
   ): Promise<void> {
     let forAll: Outcome | undefined
     await eachConcurrently(tokens, withdrawalsAtOnce, async (token) => {
@@ -157,20 +156,15 @@ export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Tr
 
   return {
     async send(payload, recipients, { signal, report }) {
-      const indexesOf = new Map<string, number[]>()
-      for (const [index, recipient] of recipients.entries()) {
-        const token = recipient.token.trim()
-        const same = indexesOf.get(token)
+      const trimmed = recipients.map(({ token }) => ({ token: token.trim() }))
+      const wellFormed: number[] = []
+      for (const [index, { token }] of trimmed.entries()) {
         // Xiaomi separates targets by commas.
         if (token === '' || token.includes(',')) report(index, malformed)
-        else if (same) same.push(index)
-        else indexesOf.set(token, [index])
+        else wellFormed.push(index)
       }
-      if (indexesOf.size === 0) return
-      const reportToken: Report = (token, outcome) => {
-        for (const index of indexesOf.get(token)!) report(index, outcome)
-      }
-      const tokens = [...indexesOf.keys()]
+      if (wellFormed.length === 0) return
+      const { tokens, reportToken } = distinctTokens(trimmed, report, wellFormed)
       if (payload.withdraws) return withdraw(payload.fields, tokens, signal, reportToken)
       const wanted = (deps.holds.find(receiptScope) ? withoutReceipts(payload) : undefined) ?? payload
       await sendTo(wanted, tokens, signal, reportToken)
