@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { sleep } from '@herald/async'
 import {
   claimWebhooks,
   lookForCourier,
@@ -10,7 +9,7 @@ import {
 } from '@herald/db/events'
 import { isTransient } from '@herald/db/store'
 import { createWebhookPoster, type GuardOptions } from '@herald/outbound'
-import type { Service } from '@herald/program'
+import { type Service, startLoop } from '@herald/program'
 import { deliver } from './deliver.ts'
 import { createCourierMeters } from './meters.ts'
 
@@ -51,17 +50,14 @@ export function courier({ guard, limitMs, restMs = ALONE_QUIET_MS }: CourierOpti
       const name = `${settings.nodeId} ${randomUUID()}`
       const turns = new Map<WebhookWork, { failing: boolean; ended: Promise<void> }>()
       const stopped = new AbortController()
-      let pause = new AbortController()
       let claims = 0
       /** Webhooks wait for a slot. */
       let crowded = false
-      let begunAt: number | undefined
-      let endedAt = performance.now()
       let sampledAt = Number.NEGATIVE_INFINITY
       /** In a pause that a note ends. */
       let resting = false
       const stopListening = activity?.onNote(() => {
-        if (resting) pause.abort()
+        if (resting) loop.wake()
       })
 
       async function move(): Promise<number> {
@@ -106,13 +102,14 @@ export function courier({ guard, limitMs, restMs = ALONE_QUIET_MS }: CourierOpti
           })
           .finally(() => {
             turns.delete(work)
-            if (crowded) pause.abort()
+            if (crowded) loop.wake()
           })
         turns.set(work, { failing: work.attempts > 0, ended })
       }
 
       /** Returns the pause in milliseconds. */
       async function round(): Promise<number> {
+        resting = false
         const look = await lookForCourier(db)
         crowded = false
         const moved = look.outbox ? await move() : 0
@@ -127,33 +124,24 @@ export function courier({ guard, limitMs, restMs = ALONE_QUIET_MS }: CourierOpti
         return resting ? restMs : QUIET_MS
       }
 
-      const running = (async () => {
-        while (!stopped.signal.aborted) {
-          pause = new AbortController()
-          begunAt = performance.now()
-          resting = false
-          let pauseMs = QUIET_MS
-          try {
-            pauseMs = await round()
-          } catch (error) {
-            if (isTransient(error)) log.warn({ err: error }, 'Postgres is not available; trying again')
-            else log.error({ err: error }, 'a round failed; trying again')
-          }
-          endedAt = performance.now()
-          begunAt = undefined
-          if (!stopped.signal.aborted) await sleep(pauseMs, pause.signal)
-        }
-      })()
+      const loop = startLoop({
+        name: 'round',
+        idleMs: QUIET_MS,
+        limitMs: ROUND_LIMIT_MS,
+        round,
+        onError(error, transient) {
+          if (transient) log.warn({ err: error }, 'Postgres is not available; trying again')
+          else log.error({ err: error }, 'a round failed; trying again')
+        },
+      })
 
       return {
-        waiting: () =>
-          begunAt !== undefined && performance.now() - begunAt > ROUND_LIMIT_MS ? 'a round' : undefined,
-        rounds: () => ({ round: Math.round((performance.now() - endedAt) / 1000) }),
+        waiting: () => (loop.health().hangs ? 'a round' : undefined),
+        rounds: () => ({ round: Math.round(loop.health().age / 1000) }),
         async stop() {
           stopListening?.()
           stopped.abort()
-          pause.abort()
-          await running
+          await loop.stop()
           await Promise.all([...turns.values()].map(({ ended }) => ended))
         },
       }

@@ -7,7 +7,7 @@ import {
 } from '@herald/db/ledger'
 import type { NativeDeps } from './native-round.ts'
 
-type InboxDeps = Pick<NativeDeps, 'db' | 'onEnded'>
+export type InboxDeps = Pick<NativeDeps, 'db' | 'onEnded'>
 
 /** Trims the inboxes of devices that do not connect, and empties those of devices that were removed while they were planned. */
 export async function trimRound(deps: InboxDeps): Promise<boolean> {

@@ -1,9 +1,5 @@
-import { hideCallbackKeys, tellExpiring } from '@herald/db/certificates'
-import { hideClearTokens, openPushTokens, updateSuspects } from '@herald/db/devices'
-import { sumStats } from '@herald/db/history'
-import { analyzeGrown, isClearTextNeeded, isConnectionLost, resealSecrets } from '@herald/db/store'
+import { isConnectionLost } from '@herald/db/store'
 import {
-  applyRetention,
   checkLateTasks,
   type DueWork,
   findDueWork,
@@ -13,12 +9,12 @@ import {
 } from '@herald/db/tasks'
 import { recoveryPauses } from '@herald/domain'
 import { createBundleRoom, type ReadCertificate } from '@herald/plan'
-import { askVendor, type Context, type Service, transportDeps } from '@herald/program'
+import { askVendor, type OnLoopError, type Service, transportDeps } from '@herald/program'
 import { beginRound } from './begin-round.ts'
 import { BUNDLES_MS, feedRound, newFeedTurns } from './feed-round.ts'
 import { pauseAfter } from './feed-window.ts'
-import { erasedRound, trimRound } from './inbox-rounds.ts'
-import { type OnLoopError, startLoops } from './loop.ts'
+import { startLoops } from './loops.ts'
+import { maintenanceLoops } from './maintenance.ts'
 import { nativeRound } from './native-round.ts'
 import { newPageTurns, planRound } from './plan-round.ts'
 import { createPostponed } from './postponed.ts'
@@ -58,24 +54,6 @@ const WAKE_STEP_MS = 100
  * was opened, and a change may be committed after a later one.
  */
 const WAKE_MS = 5_000
-const RETENTION_MS = 3_600_000
-/** The first retention after a long pause deletes the rows of many days. */
-const RETENTION_LIMIT_MS = 6 * 3_600_000
-const SUSPECTS_MS = 30_000
-const ERASED_MS = 30_000
-/** How often older tasks are summed up; statistics read the others one by one. */
-const SUMS_MS = 60_000
-const QUIET_SUMS_MS = 300_000
-/** How late an application learns that a certificate expires in 30, 7 or 1 days. */
-const EXPIRY_MS = 3_600_000
-/** How long statements of a new day may read whole partitions. */
-const STATISTICS_MS = 3_000
-/** During a key rotation a process with the old settings may still write with the old key. */
-const RESEAL_MS = 30_000
-/** After an upgrade of the release that stored push tokens in clear text: 500 rows per 100 ms, ten million in an hour. */
-const HIDE_MS = 60_000
-const HIDE_ROWS = 500
-const HIDE_PAUSE_MS = 100
 
 /** Plans large audiences and feeds the queues. Any number of processes may run it: rows are taken with SKIP LOCKED. */
 export const planner: Service = {
@@ -102,7 +80,8 @@ export const planner: Service = {
       ...reports,
     }
     const sampler = createSampler({ db, queues, registry })
-    const idleMs = () => (loops.isQuiet() ? QUIET_INTERVAL_MS : FALLBACK_INTERVAL_MS)
+    const isQuiet = () => loops.isQuiet()
+    const idleMs = () => (isQuiet() ? QUIET_INTERVAL_MS : FALLBACK_INTERVAL_MS)
 
     /** The backlog of a quiet database does not change; the first check that finds something ends the longer pause. */
     let sampleAt = Number.NEGATIVE_INFINITY
@@ -112,7 +91,7 @@ export const planner: Service = {
       // The first round begins while the loops are being started, when `loops` has no value yet.
       const isFirst = sampleAt === Number.NEGATIVE_INFINITY
       sampleAt = performance.now() + SAMPLE_MS
-      if (!isFirst && loops.isQuiet()) return sampler.sample(QUIET_INTERVAL_MS)
+      if (!isFirst && isQuiet()) return sampler.sample(QUIET_INTERVAL_MS)
       const pause = await sampler.sample()
       sampleAt = performance.now() + pause
       return pause
@@ -193,7 +172,7 @@ export const planner: Service = {
         { name: 'begin', idleMs: RARE_INTERVAL_MS, round: begin, wokenBy: (due) => due.plan },
         {
           name: 'plan',
-          idleMs: () => (loops.isQuiet() ? RARE_INTERVAL_MS : FALLBACK_INTERVAL_MS),
+          idleMs: () => (isQuiet() ? RARE_INTERVAL_MS : FALLBACK_INTERVAL_MS),
           round: plan,
           wokenBy: (due) => due.plan,
         },
@@ -226,30 +205,7 @@ export const planner: Service = {
           everyNthCheck: 4,
         },
         { name: 'walk', idleMs, round: walk },
-        {
-          name: 'statistics',
-          // Partitions of a quiet database do not grow.
-          idleMs: () => (loops.isQuiet() ? QUIET_INTERVAL_MS : STATISTICS_MS),
-          round: () => analyzeGrown(db).then(() => false),
-        },
-        { name: 'trim', idleMs: RETENTION_MS, round: () => trimRound(deps) },
-        { name: 'erased', idleMs: ERASED_MS, round: () => erasedRound(deps) },
-        { name: 'suspects', idleMs: SUSPECTS_MS, round: () => updateSuspects(db).then(() => false) },
-        {
-          name: 'sums',
-          // In a quiet database there is little to sum.
-          idleMs: () => (loops.isQuiet() ? QUIET_SUMS_MS : SUMS_MS),
-          round: () => sumStats(db),
-        },
-        { name: 'expiry', idleMs: EXPIRY_MS, round: () => tellExpiring(db).then(() => false) },
-        {
-          name: 'retention',
-          idleMs: RETENTION_MS,
-          limitMs: RETENTION_LIMIT_MS,
-          round: () => retentionRound(context),
-        },
-        { name: 'reseal', idleMs: RESEAL_MS, round: () => resealRound(context) },
-        { name: 'hide-tokens', idleMs: HIDE_MS, round: () => hideRound(context) },
+        ...maintenanceLoops(context, reports.onEnded, isQuiet),
         {
           name: 'sample',
           idleMs,
@@ -275,29 +231,4 @@ export const planner: Service = {
       },
     }
   },
-}
-
-async function retentionRound({ db, settings, log }: Context): Promise<false> {
-  const { lostEvents } = await applyRetention(db, settings.retentionDays)
-  if (lostEvents > 0)
-    log.error(
-      `${lostEvents} rows of events older than ${settings.retentionDays} days were deleted unsent: no courier runs`,
-    )
-  return false
-}
-
-async function resealRound({ db, sealer, settings, log }: Context): Promise<boolean> {
-  if (settings.otherMasterKeys.length === 0) return false
-  const { resealed, broken } = await resealSecrets(db, sealer)
-  if (resealed > 0) log.info(`${resealed} secrets were resealed with HERALD_MASTER_KEY`)
-  if (broken > 0) log.error(`${broken} secrets are sealed with a key that is not configured`)
-  return false
-}
-
-/** Processes of the release before need the clear text until their upgrade window ends. */
-async function hideRound({ db, sealer }: Context): Promise<false | number> {
-  if (await isClearTextNeeded(db.pool)) return false
-  await hideCallbackKeys(db, sealer)
-  const hidden = await hideClearTokens(db, await openPushTokens(db, sealer), HIDE_ROWS)
-  return hidden > 0 && HIDE_PAUSE_MS
 }
