@@ -8,7 +8,7 @@ import {
   isTransient,
   isUnreachable,
 } from '../src/store/errors.ts'
-import { inTransaction, type Runner, readInTransaction } from '../src/store/statement.ts'
+import { inTransaction, inUncheckedTransaction, type Runner } from '../src/store/statement.ts'
 import {
   changeApplicationSettings,
   checkApplicationSecret,
@@ -63,10 +63,10 @@ describe('a transaction whose COMMIT gets no reply', () => {
     expect(await tokenVersion(appId)).toBe(1)
   })
 
-  it('is not in doubt if an earlier statement failed, or if it only reads', async () => {
+  it('throws the error as it is if an earlier statement failed, or if it is unchecked', async () => {
     const errors = await losingCommit(async (losing) => [
       await inTransaction(losing, () => Promise.reject(lost())).catch(caught),
-      await readInTransaction(losing, (runner) => runner.query('SELECT 1')).catch(caught),
+      await inUncheckedTransaction(losing, (runner) => runner.query('SELECT 1')).catch(caught),
     ])
     expect(errors).toEqual([lost(), lost()])
     expect(errors.some((error) => error instanceof CommitInDoubt)).toBe(false)

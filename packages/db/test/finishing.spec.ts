@@ -11,7 +11,7 @@ import {
   waitingInbox,
 } from '../src/native/index.ts'
 import { findImbalances, readBacklog, readOverview, readSettledTotal } from '../src/readings/index.ts'
-import { openDays } from '../src/store/days.ts'
+import { openDays } from '../src/store/open-days.ts'
 import { inTransaction } from '../src/store/statement.ts'
 import {
   beginTasks,

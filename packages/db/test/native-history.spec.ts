@@ -10,7 +10,7 @@ import {
 } from '../src/ledger/inbox-clearing.ts'
 import { acknowledge, fallBackDue, sendFromInbox, settleNative, waitingInbox } from '../src/native/index.ts'
 import { findImbalances } from '../src/readings/index.ts'
-import { openDays } from '../src/store/days.ts'
+import { openDays } from '../src/store/open-days.ts'
 import {
   addRecall,
   beginRecall,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { batchDays, type Days, dayOfId, noteBatchesOf, openDays } from '../src/store/days.ts'
+import { type Days, dayOfId } from '../src/store/days.ts'
 import { type Database, ensurePartitions, openDatabase } from '../src/store/index.ts'
+import { batchDays, noteBatchesOf, openDays } from '../src/store/open-days.ts'
 import { firstTaskIdAt, IDS_PER_DAY } from '../src/store/partitions.ts'
 import { useDatabase } from './setup.ts'
 

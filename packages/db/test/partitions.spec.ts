@@ -18,11 +18,11 @@ import {
   daysFrom,
   daysOf,
   groupByKeptDays,
-  openDays,
   runWithin,
   textWithin,
 } from '../src/store/days.ts'
 import { type Database, ensurePartitions } from '../src/store/index.ts'
+import { openDays } from '../src/store/open-days.ts'
 import { firstTaskIdAt, IDS_PER_DAY } from '../src/store/partitions.ts'
 import {
   alignPausedBatches,

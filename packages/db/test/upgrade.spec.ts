@@ -14,7 +14,7 @@ import {
 } from '../src/devices/index.ts'
 import { isBeforeOldestTask } from '../src/history/index.ts'
 import { findImbalances } from '../src/readings/index.ts'
-import { dayOfId, openDays } from '../src/store/days.ts'
+import { dayOfId } from '../src/store/days.ts'
 import {
   createSealer,
   type Database,
@@ -25,6 +25,7 @@ import {
 } from '../src/store/index.ts'
 import { buildLateIndexes } from '../src/store/late-indexes.ts'
 import { readMigrations } from '../src/store/migrations.ts'
+import { openDays } from '../src/store/open-days.ts'
 import { firstTaskIdAt, partitionUpgraded } from '../src/store/partitions.ts'
 import {
   applyRetention,

@@ -3,8 +3,9 @@ import { type TokenRow, tokenColumns, tokenKeySql } from '../devices/push-tokens
 import { rememberErased } from '../ledger/erased-devices.ts'
 import { clearInboxesOf } from '../ledger/inbox-clearing.ts'
 import type { Database } from '../store/database.ts'
-import { type Days, openDays } from '../store/days.ts'
+import type { Days } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
+import { openDays } from '../store/open-days.ts'
 import { inTransaction, type Runner } from '../store/statement.ts'
 import type { Person } from './person.ts'
 

@@ -1,8 +1,9 @@
 import { addChecksSql } from '../ledger/counter-rows.ts'
 import { oldestTaskId, windowsBack } from '../store/all-days.ts'
 import type { Database } from '../store/database.ts'
-import { byDays, dayOfId, daysOf, firstOpenId, inDays, runWithin } from '../store/days.ts'
+import { byDays, dayOfId, daysOf, inDays, runWithin } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
+import { firstOpenId } from '../store/open-days.ts'
 import { databaseTime, firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
 import { actingUserSql, erasedActorSql } from './audit-traces.ts'
 

@@ -2,8 +2,8 @@ import { oldestTaskId } from '../store/all-days.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
-import { indexesOnly, type Runner, readInTransaction } from '../store/statement.ts'
-import type { TaskScope } from '../tasks/tasks.ts'
+import { indexesOnly, inUncheckedTransaction, type Runner } from '../store/statement.ts'
+import { inScopeSql, type TaskScope } from '../tasks/tasks.ts'
 import { foldPath, type PathStep, resultOf } from './path.ts'
 import { inRangeSql, ms, type Places, placesWithin } from './places.ts'
 import type { FoundDevice } from './recipients.ts'
@@ -46,7 +46,7 @@ export async function deviceMessages(
 ): Promise<MessagePage> {
   if (devices.length === 0) return { messages: [], next: null }
   const oldest = await oldestTaskId(db)
-  const { found, next } = await readInTransaction(
+  const { found, next } = await inUncheckedTransaction(
     db,
     (runner) => search(runner, scope, devices, { ...page, oldest }),
     // A day that was empty at the last ANALYZE would be read from end to end.
@@ -148,7 +148,7 @@ const bundledSql = (state: string) => `
   WHERE b.recipients && $5::bigint[] AND b.state ${state} 'settled' AND ${inDays('b.task_id')} AND b.task_id + 0 < $4
     AND x.device_id = ANY ($5::bigint[])`
 
-const scopeSql = 't.app_id = $1 AND ($2::bigint IS NULL OR t.group_id = $2)'
+const scopeSql = inScopeSql('t', '$1', '$2')
 
 // Tasks found by the devices; `+ 0` keeps Postgres from reading all batches before the last id. A bundle has tasks of one day. In two steps: otherwise Postgres may read all tasks of the days, newest first.
 const smallSql = `WITH c AS MATERIALIZED (

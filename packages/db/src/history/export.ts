@@ -4,7 +4,7 @@ import { countersSql, memberSql } from '../ledger/bundled-tasks.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin, textWithin } from '../store/days.ts'
 import { indexesOnly } from '../store/statement.ts'
-import type { TaskScope } from '../tasks/tasks.ts'
+import { inScopeSql, type TaskScope } from '../tasks/tasks.ts'
 import {
   type BatchLines,
   type ChannelSums,
@@ -76,7 +76,7 @@ async function readTask(
     'export-task',
     `SELECT t.paused, c.channel, ${names.map((name) => `sum(c.${name})::bigint`).join(', ')} FROM task t ${memberSql('t')}
      LEFT JOIN LATERAL (${countersSql('t')}) c ON true
-     WHERE t.id = $1 AND ${inDays('t.id')} AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3) GROUP BY 1, 2`,
+     WHERE t.id = $1 AND ${inDays('t.id')} AND ${inScopeSql('t', '$2', '$3')} GROUP BY 1, 2`,
     [taskId, scope.appId, scope.groupId ?? null],
   )
   if (rows.length === 0) return undefined

@@ -2,7 +2,7 @@ import type { Channel } from '@herald/domain'
 import { memberSql } from '../ledger/bundled-tasks.ts'
 import type { Database } from '../store/database.ts'
 import { type Days, daysOf, inDays, runWithin } from '../store/days.ts'
-import { indexesOnly, type Runner, readInTransaction } from '../store/statement.ts'
+import { indexesOnly, inUncheckedTransaction, type Runner } from '../store/statement.ts'
 import { firstLoSql } from '../tasks/receipts.ts'
 import type { Place, TaskFacts, Why } from './path.ts'
 
@@ -30,7 +30,7 @@ export type PlaceRow = [
 export async function readPlaces(db: Database, keys: readonly PlaceKey[]): Promise<Places[]> {
   if (keys.length === 0) return []
   const days = daysOf(keys.map(({ taskId }) => taskId))
-  return readInTransaction(db, (runner) => placesWithin(runner, days, keys), indexesOnly)
+  return inUncheckedTransaction(db, (runner) => placesWithin(runner, days, keys), indexesOnly)
 }
 
 /** The same for tasks of these days, in a transaction that begins with `indexesOnly`. */

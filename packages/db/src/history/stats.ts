@@ -2,8 +2,8 @@ import { type Channel, publicName } from '@herald/domain'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, inRange, textWithin } from '../store/days.ts'
 import { firstTaskIdAt } from '../store/partitions.ts'
-import { readInTransaction, run } from '../store/statement.ts'
-import type { TaskScope } from '../tasks/tasks.ts'
+import { inUncheckedTransaction, run } from '../store/statement.ts'
+import { inScopeSql, type TaskScope } from '../tasks/tasks.ts'
 import { changedDays, countsOfSql, periodSql, summedCounts } from './stat-sums.ts'
 
 export { SUM_SECONDS } from './stat-sums.ts'
@@ -36,7 +36,7 @@ const none = (): StatCounts => ({ target: 0, sent: 0, failed: 0, received: 0, cl
  */
 export async function readStats(db: Database, scope: TaskScope, query: StatsQuery): Promise<Stats> {
   const { from, to, length } = query
-  const rows = await readInTransaction(
+  const rows = await inUncheckedTransaction(
     db,
     async (runner) => {
       const [head] = await run<[number]>(runner, 'stat-head', 'SELECT summed FROM stat_head', [])
@@ -92,15 +92,15 @@ const MAX_DAYS = 1000
 function statsSql({ from, to, length }: StatsQuery, summed: number): string {
   const time = (ms: number) => `to_timestamp(${ms / 1000})`
   const between = (column: string) => `${column} >= ${time(from)} AND ${column} < ${time(to)}`
-  const wanted = `t.app_id = $1 AND ($2::bigint IS NULL OR t.group_id = $2) AND ($4::text IS NULL OR t.campaign = $4)
-    AND ${between('t.begin_at')}`
+  // Of a task, or of the sums of tasks.
+  const asked = `${inScopeSql('t', '$1', '$2')} AND ($4::text IS NULL OR t.campaign = $4)`
+  const wanted = `${asked} AND ${between('t.begin_at')}`
   const recent = { from: summed, upto: Math.max(summed, firstTaskIdAt(to + MARGIN_MS)) }
   const counts = summedCounts.join(', ')
   return `WITH t AS MATERIALIZED (
     SELECT t.id, t.state, t.bundle, t.unreachable, ${periodSql('t.begin_at')} AS at FROM task t WHERE ${wanted} AND ${inRange(recent)('t.id')}
   ), counts AS (
-    SELECT at, channel, ${counts} FROM stat_sum t WHERE t.app_id = $1 AND ${between('t.at')}
-      AND ($2::bigint IS NULL OR t.group_id = $2) AND ($4::text IS NULL OR t.campaign = $4)
+    SELECT at, channel, ${counts} FROM stat_sum t WHERE ${asked} AND ${between('t.at')}
     UNION ALL
     SELECT ${periodSql('t.begin_at')}, c.channel, ${summedCounts.map((name) => `c.${name}`).join(', ')}
     FROM stat_change c JOIN task t ON t.id = c.task_id AND ${inDays('t.id')} WHERE c.task_id < ${summed} AND ${wanted}

@@ -2,7 +2,7 @@ import { oldestTaskId } from '../store/all-days.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { timeOfTaskId } from '../store/partitions.ts'
-import type { TaskScope } from '../tasks/tasks.ts'
+import { inScopeSql, type TaskScope } from '../tasks/tasks.ts'
 import { type DevicePath, foldPath } from './path.ts'
 import { ms, readPlaces } from './places.ts'
 import type { FoundDevice } from './recipients.ts'
@@ -19,7 +19,7 @@ export async function pathsInTask(
     daysOf([taskId]),
     'task-begin',
     `SELECT ${ms('begin_at')} FROM task
-     WHERE id = $1 AND ${inDays('id')} AND app_id = $2 AND ($3::bigint IS NULL OR group_id = $3)`,
+     WHERE id = $1 AND ${inDays('id')} AND ${inScopeSql('task', '$2', '$3')}`,
     [taskId, scope.appId, scope.groupId ?? null],
   )
   if (!task) return undefined

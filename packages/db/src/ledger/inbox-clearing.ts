@@ -1,6 +1,7 @@
 import { ownReasons, type Reason } from '@herald/domain'
 import type { Database } from '../store/database.ts'
-import { type Days, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
+import { type Days, inDays, runWithin, searchWithin } from '../store/days.ts'
+import { openDays } from '../store/open-days.ts'
 import type { Runner } from '../store/statement.ts'
 import { addChecksSql, addCountersSql, after } from './counter-rows.ts'
 import { addFailuresSql, reasonLiteral } from './failure-rows.ts'

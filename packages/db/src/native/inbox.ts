@@ -3,7 +3,8 @@ import { inboxSize } from '../ledger/inbox-clearing.ts'
 import { movedAfterSql } from '../ledger/moved-devices.ts'
 import { addEventsSql } from '../ledger/outbox-rows.ts'
 import type { Database } from '../store/database.ts'
-import { daysOf, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
+import { daysOf, inDays, runWithin, searchWithin } from '../store/days.ts'
+import { openDays } from '../store/open-days.ts'
 import { inTransaction } from '../store/statement.ts'
 
 /** A message in the inbox of a device. */

@@ -1,6 +1,7 @@
 import type { Channel } from '@herald/domain'
 import type { Database } from '../store/database.ts'
-import { batchDays, beginSearch, inDays, runWithin } from '../store/days.ts'
+import { beginSearch, inDays, runWithin } from '../store/days.ts'
+import { batchDays } from '../store/open-days.ts'
 import { fields, inTransaction, type Runner } from '../store/statement.ts'
 import { batchName } from '../tasks/claim.ts'
 import { type PlannedTask, tasksById } from '../tasks/planned-task.ts'

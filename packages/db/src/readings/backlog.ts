@@ -2,7 +2,8 @@ import type { Channel, MessageClass } from '@herald/domain'
 import { readyOrder } from '../ledger/batch-rows.ts'
 import { countLettersSql } from '../ledger/bundled-tasks.ts'
 import type { Database } from '../store/database.ts'
-import { batchDays, inDays, openDays, searchWithin } from '../store/days.ts'
+import { inDays, searchWithin } from '../store/days.ts'
+import { batchDays, openDays } from '../store/open-days.ts'
 import { fields, type Runner, run } from '../store/statement.ts'
 
 /** Waiting work, for dashboards and autoscalers. Counts are lower bounds, because a reading must not cost more as the backlog grows. */

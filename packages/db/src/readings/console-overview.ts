@@ -2,9 +2,10 @@ import type { Channel, Environment } from '@herald/domain'
 import type { CertificateState } from '../certificates/certificates.ts'
 import { countLettersSql, memberSql } from '../ledger/bundled-tasks.ts'
 import type { Database } from '../store/database.ts'
-import { inDays, openDays, runWithin } from '../store/days.ts'
+import { inDays, runWithin } from '../store/days.ts'
+import { openDays } from '../store/open-days.ts'
 import { firstTaskIdAt } from '../store/partitions.ts'
-import { fields, readInTransaction, run } from '../store/statement.ts'
+import { fields, inUncheckedTransaction, run } from '../store/statement.ts'
 import { lastSent, type RecentFigures, readFigures } from './channel-figures.ts'
 
 /** The console's first page, for one application or for all. Times are Unix ms. */
@@ -179,7 +180,7 @@ async function readSnapshot<T>(
 ): Promise<T> {
   const allApps = appId === undefined
   const days = await openDays(db, TOTAL_HOURS)
-  return readInTransaction(db, async (runner) => {
+  return inUncheckedTransaction(db, async (runner) => {
     await runner.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
     // If the statistics of a table are old, Postgres may take it for small and read it whole.
     await runner.query(`SET LOCAL enable_seqscan = off; SET LOCAL statement_timeout = '10s'`)

@@ -104,8 +104,11 @@ export function inTransaction<T>(
   return committing(work, (all) => onConnection(db, (connection) => transaction(connection, all, begin)))
 }
 
-/** The same for reads: if the reply to their COMMIT is lost, nothing is in doubt. */
-export function readInTransaction<T>(
+/**
+ * The same without the check of the COMMIT: if its reply is lost, the error is thrown as it is. For reads, and for searches whose writes a
+ * later round finds or repeats: their callers do not need to know whether it was carried out.
+ */
+export function inUncheckedTransaction<T>(
   db: Database,
   work: (runner: Runner) => Promise<T>,
   begin?: string,

@@ -3,7 +3,7 @@ import type { Audience, PlanDevice } from '@herald/domain'
 import { tokenKeySql } from '../devices/push-tokens.ts'
 import { tagNumbersSql } from '../devices/tags.ts'
 import type { Database } from '../store/database.ts'
-import { indexesOnly, readInTransaction, run } from '../store/statement.ts'
+import { indexesOnly, inUncheckedTransaction, run } from '../store/statement.ts'
 import { type AudienceScope, listOf } from './audience.ts'
 
 /** Devices that the routing cannot tell apart, and how many of them there are. */
@@ -60,7 +60,7 @@ async function findIds(db: Database, scope: AudienceScope, after: number, max: n
   const read = `SELECT array_agg(id)::text, count(*)::int, max(id) FROM (
       SELECT id, (row_number() OVER (ORDER BY id) - 1) / ${PART} AS part FROM (${sql}) found
     ) numbered GROUP BY part ORDER BY part`
-  const rows = await readInTransaction(
+  const rows = await inUncheckedTransaction(
     db,
     (runner) =>
       run<[ids: string, size: number, last: number]>(runner, `count-ids-${name}-${max}`, read, values),
@@ -153,7 +153,11 @@ const partSql = `SELECT platform, connection, bindings, count(*)::int FROM (
   ) device GROUP BY platform, connection, bindings`
 
 function countPart(db: Database, ids: string): Promise<CountRow[]> {
-  return readInTransaction(db, (runner) => run<CountRow>(runner, 'count-part', partSql, [ids]), alongIndexes)
+  return inUncheckedTransaction(
+    db,
+    (runner) => run<CountRow>(runner, 'count-part', partSql, [ids]),
+    alongIndexes,
+  )
 }
 
 function kindOf([platform, connection, bindings, count]: CountRow, id: number): DeviceKind {

@@ -4,7 +4,7 @@ import { hashOf, tokenKeySql } from '../devices/push-tokens.ts'
 import { tagNumbersSql } from '../devices/tags.ts'
 import { idList, textList } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
-import { beginWithout, indexesOnly, type Runner, readInTransaction, run } from '../store/statement.ts'
+import { beginWithout, indexesOnly, inUncheckedTransaction, type Runner, run } from '../store/statement.ts'
 import { runColumns } from '../store/text-columns.ts'
 
 export type AudienceScope = {
@@ -141,7 +141,7 @@ export async function devicePage(
   scope: AudienceScope,
   page: Page,
 ): Promise<{ count: number; groups: DeviceGroup[] } | undefined> {
-  const groups = await readInTransaction(
+  const groups = await inUncheckedTransaction(
     db,
     async (runner) => {
       const simple = withSeveral.has(scope.appId) ? undefined : await simplePage(runner, scope, page)

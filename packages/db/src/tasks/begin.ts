@@ -12,19 +12,9 @@ import {
 } from '../ledger/batch-rows.ts'
 import { addChecksSql, isWide, targetRecord, targetRows } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
-import {
-  type Days,
-  daysOf,
-  groupByDays,
-  inDays,
-  noteBatchesOf,
-  olderDays,
-  openDays,
-  presentDays,
-  runWithin,
-  searchWithin,
-} from '../store/days.ts'
+import { type Days, daysOf, groupByDays, inDays, runWithin, searchWithin } from '../store/days.ts'
 import { areBuilt } from '../store/late-indexes.ts'
+import { noteBatchesOf, olderDays, openDays, presentDays } from '../store/open-days.ts'
 import { run } from '../store/statement.ts'
 import { applicationsInTurnSql } from './application-turns.ts'
 import { firstReadAt } from './audience.ts'

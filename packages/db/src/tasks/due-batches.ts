@@ -1,8 +1,9 @@
 import { PATIENCE_SECONDS } from '@herald/domain'
 import { readyOrder } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
-import { batchDays, type Days, inDays, runWithin, searchWithin } from '../store/days.ts'
+import { type Days, inDays, runWithin, searchWithin } from '../store/days.ts'
 import { areBuilt } from '../store/late-indexes.ts'
+import { batchDays } from '../store/open-days.ts'
 import type { Runner } from '../store/statement.ts'
 
 /** Due batches that one look reads. If there are more, certificates or tasks are walked, so that those of one do not hide others. */

@@ -1,6 +1,7 @@
 import type { Database } from '../store/database.ts'
-import { beginSearch, inDays, olderDays, presentDays, runWithin } from '../store/days.ts'
-import { type Runner, readInTransaction } from '../store/statement.ts'
+import { beginSearch, inDays, runWithin } from '../store/days.ts'
+import { olderDays, presentDays } from '../store/open-days.ts'
+import { inUncheckedTransaction, type Runner } from '../store/statement.ts'
 import { type DueBatches, findDueBatches, isByTime } from './due-batches.ts'
 
 /** Which rounds of the planner have something to do. */
@@ -36,7 +37,7 @@ export async function findDueWork(db: Database): Promise<DueWork> {
   const days = await presentDays(db)
   const older = isUsed ? undefined : await olderDays(db)
   const byTime = await isByTime(db)
-  return readInTransaction(
+  return inUncheckedTransaction(
     db,
     async (runner) => {
       const batches = await findDueBatches(runner, days, byTime)

@@ -1,7 +1,8 @@
 import type { Lane } from '@herald/domain'
 import { type ReleasedBatch, readyOrder, releasedBatch } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
-import { batchDays, daysOf, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
+import { daysOf, inDays, runWithin, searchWithin } from '../store/days.ts'
+import { batchDays, openDays } from '../store/open-days.ts'
 import { hasReadySql, patience } from './due-batches.ts'
 
 /** Batches are released per certificate, or per gateway node for the native channel. */

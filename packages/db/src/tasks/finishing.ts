@@ -1,7 +1,8 @@
 import { addChecksSql } from '../ledger/counter-rows.ts'
 import { addTaskEventsSql } from '../ledger/task-events.ts'
 import type { Database } from '../store/database.ts'
-import { byDays, daysOf, groupByDays, inDays, openDays, runWithin, searchWithin } from '../store/days.ts'
+import { byDays, daysOf, groupByDays, inDays, runWithin, searchWithin } from '../store/days.ts'
+import { openDays } from '../store/open-days.ts'
 import { inTransaction, type Runner, run } from '../store/statement.ts'
 import { finishPlanning } from './planning.ts'
 

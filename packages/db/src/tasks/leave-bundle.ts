@@ -1,7 +1,8 @@
 import { after } from '../ledger/counter-rows.ts'
 import type { Database } from '../store/database.ts'
-import { batchDays, daysOf, inDays, runWithin } from '../store/days.ts'
+import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
+import { batchDays } from '../store/open-days.ts'
 
 /**
  * A bundle has only results that need no other row: everything but "accepted" makes a task leave its bundle. It then has a batch with

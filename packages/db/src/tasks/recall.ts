@@ -10,7 +10,7 @@ import { run } from '../store/statement.ts'
 import { findByRequestIds } from './accept.ts'
 import { leaveBundle } from './leave-bundle.ts'
 import { requestSteps } from './requests.ts'
-import type { TaskScope } from './tasks.ts'
+import { inScopeSql, type TaskScope } from './tasks.ts'
 
 /** What a recall needs to know of the task that it recalls. */
 export type RecallableTask = {
@@ -51,7 +51,7 @@ export async function recallable(
            WHERE b.task_id = c.task_id AND ${inDays('b.task_id')} AND b.channel = c.channel AND b.certificate_id IS NOT NULL), '[]'))
          ORDER BY c.channel)
        FROM counter c WHERE c.task_id = t.id AND ${inDays('c.task_id')} AND c.sent > 0) END
-     FROM task t ${memberSql('t')} WHERE t.id = $1 AND ${inDays('t.id')} AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3)`,
+     FROM task t ${memberSql('t')} WHERE t.id = $1 AND ${inDays('t.id')} AND ${inScopeSql('t', '$2', '$3')}`,
     [String(id), scope.appId, scope.groupId ?? null],
   )
   if (!row) return undefined

@@ -6,7 +6,8 @@ import { addEventListsSql } from '../ledger/outbox-rows.ts'
 import { addTaskEventsSql } from '../ledger/task-events.ts'
 import { addWhysSql } from '../ledger/why-rows.ts'
 import type { Database } from '../store/database.ts'
-import { batchDays, inDays, openDays, runWithin } from '../store/days.ts'
+import { inDays, runWithin } from '../store/days.ts'
+import { batchDays, openDays } from '../store/open-days.ts'
 import { run } from '../store/statement.ts'
 
 /** Released batches that wait in one queue; of the native channel, those of all gateways. */

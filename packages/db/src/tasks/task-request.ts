@@ -5,7 +5,7 @@ import { countersSql, memberSql } from '../ledger/bundled-tasks.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import { fields } from '../store/statement.ts'
-import type { TaskScope } from './tasks.ts'
+import { inScopeSql, type TaskScope } from './tasks.ts'
 
 /** The audience of a task as it can be sent again. */
 export type AskedAudience =
@@ -74,7 +74,7 @@ export async function taskRequest(
     db.pool,
     daysOf([id]),
     'task-request',
-    `SELECT ${columns.sql} FROM task t WHERE t.id = $1 AND ${inDays('t.id')} AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3)`,
+    `SELECT ${columns.sql} FROM task t WHERE t.id = $1 AND ${inDays('t.id')} AND ${inScopeSql('t', '$2', '$3')}`,
     [String(id), scope.appId, scope.groupId ?? null],
   )
   if (!row) return undefined
@@ -129,7 +129,7 @@ export async function taskChannels(
     'task-channels',
     `SELECT c.channel, ${kinds.map((kind) => `coalesce(sum(c.${kind}), 0)::float8`).join(', ')} FROM task t ${memberSql('t')}
      LEFT JOIN LATERAL (${countersSql('t')}) c ON true
-     WHERE t.id = $1 AND ${inDays('t.id')} AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3) GROUP BY 1 ORDER BY 2 DESC, 1`,
+     WHERE t.id = $1 AND ${inDays('t.id')} AND ${inScopeSql('t', '$2', '$3')} GROUP BY 1 ORDER BY 2 DESC, 1`,
     [String(id), scope.appId, scope.groupId ?? null],
   )
   if (rows.length === 0) return undefined

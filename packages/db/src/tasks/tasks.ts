@@ -28,6 +28,11 @@ import { leaveBundle } from './leave-bundle.ts'
 /** All tasks of an application, or only those sent for one of its groups. */
 export type TaskScope = { appId: string; groupId?: number }
 
+/** The condition that a task is in a scope. `appId` and `groupId` are parameters of the statement; without a group the second is NULL. */
+export function inScopeSql(task: string, appId: string, groupId: string): string {
+  return `${task}.app_id = ${appId} AND (${groupId}::bigint IS NULL OR ${task}.group_id = ${groupId})`
+}
+
 export type TaskCounters = {
   taskId: number
   /** By public channel name; channels without a target are left out. */
@@ -50,7 +55,7 @@ export async function taskDetails(
       'task-details',
       `SELECT t.id, c.channel, sum(c.target)::bigint, sum(c.sent)::bigint, sum(c.received)::bigint FROM task t ${memberSql('t')}
        LEFT JOIN LATERAL (${countersSql('t')}) c ON true
-       WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3) GROUP BY 1, 2`,
+       WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')} AND ${inScopeSql('t', '$2', '$3')} GROUP BY 1, 2`,
       [some.map(String), scope.appId, scope.groupId ?? null],
     )
     for (const [taskId, channel, target, sent, received] of rows) {
@@ -256,7 +261,7 @@ function listSql(within: Within, condition: string): string {
          sum(target - (${ended})) FILTER (WHERE channel = 'native') AS waiting, sum(moved) AS moved, sum(expired) AS expired, sum(cancelled) AS cancelled
        FROM (${countersSql('t', within.tasks('c.task_id'))}) c
      ) c ON true
-     WHERE t.app_id = $1 AND ($2::bigint IS NULL OR t.group_id = $2) AND ${within.tasks('t.id')} AND ${condition}
+     WHERE ${inScopeSql('t', '$1', '$2')} AND ${within.tasks('t.id')} AND ${condition}
      ORDER BY t.id DESC LIMIT $3`
 }
 
@@ -325,7 +330,7 @@ async function changeTask(
       daysOf([id]),
       change,
       `WITH t AS (
-         SELECT id, state, cancelling, paused FROM task WHERE id = $1 AND ${inDays('id')} AND app_id = $2 AND ($3::bigint IS NULL OR group_id = $3) FOR NO KEY UPDATE
+         SELECT id, state, cancelling, paused FROM task WHERE id = $1 AND ${inDays('id')} AND ${inScopeSql('task', '$2', '$3')} FOR NO KEY UPDATE
        ), changed AS (
          UPDATE task SET ${set} FROM t
          WHERE task.id = t.id AND ${inDays('task.id')} AND t.state IN ('accepted', 'planning', 'sending') RETURNING task.id
@@ -396,7 +401,7 @@ export async function resumeTask(
       daysOf([id]),
       'hold-released',
       `UPDATE batch SET state = 'held' FROM task t
-       WHERE t.id = $1 AND ${inDays('t.id')} AND t.app_id = $2 AND ($3::bigint IS NULL OR t.group_id = $3) AND t.paused
+       WHERE t.id = $1 AND ${inDays('t.id')} AND ${inScopeSql('t', '$2', '$3')} AND t.paused
          AND batch.task_id = $1 AND ${inDays('batch.task_id')} AND batch.state = 'released'`,
       [String(id), scope.appId, scope.groupId ?? null],
     ),
@@ -425,7 +430,7 @@ export async function taskFailures(
     db.pool,
     daysOf([id]),
     'task-known',
-    `SELECT 1 FROM task WHERE id = $1 AND ${inDays('id')} AND app_id = $2 AND ($3::bigint IS NULL OR group_id = $3)`,
+    `SELECT 1 FROM task WHERE id = $1 AND ${inDays('id')} AND ${inScopeSql('task', '$2', '$3')}`,
     [String(id), scope.appId, scope.groupId ?? null],
   )
   if (known.length === 0) return undefined

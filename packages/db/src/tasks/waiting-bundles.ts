@@ -1,6 +1,7 @@
 import { type ReleasedBatch, releasedBundle } from '../ledger/batch-rows.ts'
 import type { Database } from '../store/database.ts'
-import { batchDays, inDays, runWithin, searchWithin } from '../store/days.ts'
+import { inDays, runWithin, searchWithin } from '../store/days.ts'
+import { batchDays } from '../store/open-days.ts'
 import { LEASE_OF_FEEDER } from './bundles.ts'
 import { releasedColumns } from './claim-bundle.ts'
 import type { Window } from './feeder.ts'

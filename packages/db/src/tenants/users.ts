@@ -3,8 +3,8 @@ import { disownDevicesOf } from '../devices/devices.ts'
 import { type PushTokens, replaceTokensOfUser } from '../devices/push-tokens.ts'
 import { addAudit, auditRow, type By } from '../ledger/audit-rows.ts'
 import type { Database } from '../store/database.ts'
-import { openDays } from '../store/days.ts'
 import { codeOf, retrying } from '../store/errors.ts'
+import { openDays } from '../store/open-days.ts'
 import { inPrismaTransaction, inTransaction } from '../store/statement.ts'
 
 /** User ids are int64 and may be chosen by callers, hence bigint. */
