@@ -37,7 +37,7 @@ const scales = {
     receipts: 9_000,
     connections: 10_000,
     devices: 500_000,
-    few: 10_000,
+    few: 100_000,
     seconds: 60,
     settleMs: 60_000,
   },
