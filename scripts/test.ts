@@ -29,7 +29,7 @@ async function repeatAlone(before: Result): Promise<Result> {
 }
 
 /** `workers`: more than the cores of a small machine, because many specs wait for leases, servers and pauses. */
-async function runSpecs(args: string[], workers = 3): Promise<Result> {
+async function runSpecs(args: string[], workers = 4): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'herald-report-'))
   // On exit, so that it also happens when a signal ends the run.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
