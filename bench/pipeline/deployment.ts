@@ -15,7 +15,7 @@ export const sinkAuthority = fileURLToPath(
 
 /** The same as in the start scripts, unless a part needs a larger heap. */
 const memoryFlags = (heapMb = 256) => `--max-semi-space-size=8 --max-old-space-size=${heapMb}`
-const apiMemoryFlags = '--max-semi-space-size=8'
+const apiMemoryFlags = '--max-semi-space-size=16'
 
 export type Deployment = Awaited<ReturnType<typeof startDeployment>>
 
