@@ -158,12 +158,23 @@ export async function startHarness(
     return ids
   }
 
+  // The statements below have names because specs repeat them until something happened, and planning them takes ten times as long as running them.
   const counters = async (taskId: number) => {
-    const { rows } = await db.pool.query(
-      `SELECT channel, target, sent, received, failed, moved, expired, cancelled FROM ${taskCountersSql} c WHERE task_id = $1`,
-      [taskId],
-    )
+    const { rows } = await db.pool.query({
+      name: 'counters-in-spec',
+      text: `SELECT channel, target, sent, received, failed, moved, expired, cancelled FROM ${taskCountersSql} c WHERE task_id = $1`,
+      values: [taskId],
+    })
     return Object.fromEntries(rows.map(({ channel, ...counts }) => [channel, nonZero(counts)]))
+  }
+
+  const stateOf = async (taskId: number): Promise<string> => {
+    const { rows } = await db.pool.query({
+      name: 'state-in-spec',
+      text: `SELECT state FROM ${taskStatesSql} t WHERE id = $1`,
+      values: [taskId],
+    })
+    return rows[0]?.state
   }
 
   return {
@@ -194,9 +205,7 @@ export async function startHarness(
           ...task,
         })
         .then(({ taskId }) => taskId),
-    stateOf: async (taskId: number) =>
-      (await db.pool.query(`SELECT state FROM ${taskStatesSql} t WHERE id = $1`, [taskId])).rows[0]
-        ?.state as string,
+    stateOf,
     /** Lets a scheduled task begin now. */
     begin: (taskId: number) => db.pool.query('UPDATE task SET begin_at = now() WHERE id = $1', [taskId]),
     /** Ends the time that is left for the batches of these tasks that are not settled. */
@@ -205,14 +214,9 @@ export async function startHarness(
         taskIds,
       ]),
     finished: (taskId: number) =>
-      until(
-        async () =>
-          ['finished', 'cancelled'].includes(
-            (await db.pool.query(`SELECT state FROM ${taskStatesSql} t WHERE id = $1`, [taskId])).rows[0]
-              ?.state,
-          ),
-        { what: `the end of task ${taskId}` },
-      ),
+      until(async () => ['finished', 'cancelled'].includes(await stateOf(taskId)), {
+        what: `the end of task ${taskId}`,
+      }),
     ledger: async (taskId: number): Promise<StubEntry[]> =>
       (await fetch(`${stub.url}/ledger?task=${taskId}`)).json() as Promise<StubEntry[]>,
     imbalances: (): Promise<Imbalance[]> => findImbalances(db),

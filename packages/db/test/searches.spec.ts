@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { expireInbox } from '../src/ledger/index.ts'
 import { fallBackDue } from '../src/native/index.ts'
 import { type Database, ensurePartitions } from '../src/store/index.ts'
@@ -38,7 +38,6 @@ beforeAll(async () => {
   )
   for (const { name } of rows) await db.pool.query(`ALTER TABLE ${name} SET (autovacuum_enabled = false)`)
 })
-beforeEach(() => db.pool.query('TRUNCATE task, batch, counter, inbox, slice, begin_lease, task_check'))
 afterEach(() => db.pool.query('TRUNCATE task, batch, counter, inbox, slice, begin_lease, task_check'))
 
 /** `count` tasks on each of the last days. */
