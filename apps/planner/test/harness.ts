@@ -158,7 +158,7 @@ export async function startHarness(
     return ids
   }
 
-  // The statements below have names because specs repeat them until something happened, and planning them takes ten times as long as running them.
+  // The two statements below have names, so that they are prepared: specs repeat them, and planning them takes longer than running them.
   const counters = async (taskId: number) => {
     const { rows } = await db.pool.query({
       name: 'counters-in-spec',
