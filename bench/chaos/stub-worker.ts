@@ -1,5 +1,5 @@
 import { runProgram } from '@herald/program'
-import { stubChannel } from '@herald/testkit'
+import { stubChannel } from '@herald/testkit/stub-channel'
 import { workersOf } from './workers-of.ts'
 
 const [url] = process.argv.slice(2)

@@ -4,7 +4,7 @@ import { closeCertificate, saveCertificate } from '@herald/db/certificates'
 import { sumStats } from '@herald/db/history'
 import { type Database, ensurePartitions, type Sealer } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
-import { sampleMessage } from '@herald/testkit'
+import { sampleMessage } from '@herald/testkit/sample-message'
 import pg from 'pg'
 import { unlimited } from '../pipeline/deployment.ts'
 

@@ -1,5 +1,5 @@
 import type { Strategy } from '@herald/domain'
-import type { StubEntry } from '@herald/testkit'
+import type { StubEntry } from '@herald/testkit/stub-server'
 import { type HeraldRecords, pairName } from '../chaos/herald-records.ts'
 import type { SimulatedDevice } from './devices.ts'
 import { vendorToken } from './population.ts'

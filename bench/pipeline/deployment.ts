@@ -5,7 +5,8 @@ import { saveCertificate } from '@herald/db/certificates'
 import { findImbalances } from '@herald/db/readings'
 import { createSealer, type Database, openDatabase } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
-import { freePort, type RunningProcess, startApp, startTestServer, testRedis, until } from '@herald/testkit'
+import { freePort, type RunningProcess, startApp, testRedis, until } from '@herald/testkit'
+import { startTestServer } from '@herald/testkit/database-server'
 import { cpuSecondsWithChildren, residentMb, statOf } from '../process-figures.ts'
 
 /** What Herald trusts when it calls the sinks. */
@@ -19,9 +20,8 @@ const apiMemoryFlags = '--max-semi-space-size=16'
 
 export type Deployment = Awaited<ReturnType<typeof startDeployment>>
 
-/** A database that exists before the deployment, on a server that outlives it. */
 /**
- * `settleMs`: how long the programs run before a figure is taken that their searches would change. In a database with many days a search costs
+ * A database that exists before the deployment, on a server that outlives it. `settleMs`: how long the programs run before a figure is taken that their searches would change. In a database with many days a search costs
  * more to plan than to run, and each connection plans it once.
  */
 export type GivenDatabase = { url: string; masterKey: Buffer; settleMs?: number }

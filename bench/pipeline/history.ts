@@ -1,5 +1,5 @@
 import { type Database, ensurePartitions } from '@herald/db/store'
-import { sampleMessage } from '@herald/testkit'
+import { sampleMessage } from '@herald/testkit/sample-message'
 import { cpuPerItem, type Metrics, percentile, rounded } from '../metric.ts'
 import { addIosDevices, type Deployment, startDeployment } from './deployment.ts'
 

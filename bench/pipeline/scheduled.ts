@@ -1,6 +1,6 @@
 import { sleep } from '@herald/async'
 import { acceptTasks, type TaskToAccept } from '@herald/db/tasks'
-import { sampleMessage } from '@herald/testkit'
+import { sampleMessage } from '@herald/testkit/sample-message'
 import { startSink } from '../http2/start-sink.ts'
 import { cpuNote, cpuPerItem, type Metrics, rounded, totalCpuPerItem } from '../metric.ts'
 import {

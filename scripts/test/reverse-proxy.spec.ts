@@ -7,15 +7,8 @@ import { join } from 'node:path'
 import { claimDevice, openPushTokens } from '@herald/db/devices'
 import { createSealer, openDatabase } from '@herald/db/store'
 import { createApplication } from '@herald/db/tenants'
-import {
-  describeWith,
-  freePort,
-  type RunningProcess,
-  startApp,
-  startProcess,
-  testDatabase,
-  until,
-} from '@herald/testkit'
+import { describeWith, freePort, type RunningProcess, startApp, startProcess, until } from '@herald/testkit'
+import { testDatabase } from '@herald/testkit/database'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { WebSocket } from 'ws'
 import { read } from './deployed-programs.ts'

@@ -1,6 +1,5 @@
-import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { closeServer, listen } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createAttachmentProbe } from '../src/notify/attachment-probe.ts'
 
@@ -33,14 +32,10 @@ beforeAll(async () => {
     else if (path === '/loop.png') response.writeHead(302, { location: '/loop.png' }).end()
     else if (path === '/file.png') response.writeHead(302, { location: 'file:///etc/passwd' }).end()
     else response.writeHead(404).end()
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
+  base = `http://127.0.0.1:${await listen(server)}`
 })
-afterAll(() => {
-  server.closeAllConnections()
-  server.close()
-})
+afterAll(() => closeServer(server))
 
 describe('probing a picture', () => {
   const mayCall = (address: string) => address === '127.0.0.1'

@@ -1,5 +1,4 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { ChannelAdapter, CheckResult } from '@herald/channels'
 import { adapters } from '@herald/channels/all'
 import {
@@ -11,6 +10,7 @@ import {
   storeHold,
 } from '@herald/db/certificates'
 import { startOppoSimulator } from '@herald/simulators/oppo'
+import { listen } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { openTestApi, type TestApi } from './harness.ts'
 
@@ -221,9 +221,8 @@ describe('a check', () => {
   it('tells whether a simulator answered', async () => {
     const simulator = await startOppoSimulator()
     // A gateway in front of the vendor: not its own address, but no simulator.
-    const gateway = createServer((_, response) => response.writeHead(404).end('{}')).listen(0, '127.0.0.1')
-    await new Promise((resolve) => gateway.once('listening', resolve))
-    const gatewayUrl = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`
+    const gateway = createServer((_, response) => response.writeHead(404).end('{}'))
+    const gatewayUrl = `http://127.0.0.1:${await listen(gateway)}`
     const simulated = await openTestApi({ env: { HERALD_OPPO_URL: simulator.url } })
     const forwarded = await openTestApi({ env: { HERALD_OPPO_URL: gatewayUrl } })
     try {

@@ -1,10 +1,10 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ChannelAdapter, CheckResult } from '@herald/channels'
 import { adapters } from '@herald/channels/all'
 import { addAnswers, closeCertificate, takePermits } from '@herald/db/certificates'
+import { newSigningKey } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createUploadCheck } from '../src/certificates/upload-check.ts'
 import { openTestApi, type TestApi } from './harness.ts'
@@ -348,10 +348,6 @@ describe('the callback address', () => {
 })
 
 describe('an uploaded file', () => {
-  const signingKey = () =>
-    generateKeyPairSync('ec', { namedCurve: 'P-256' })
-      .privateKey.export({ type: 'pkcs8', format: 'pem' })
-      .toString()
   const upload = (certificate: string) => ({
     provider: 1,
     app_id: 'com.a.b',
@@ -361,8 +357,8 @@ describe('an uploaded file', () => {
   })
 
   it('is read in a thread, with the same result as in this one', async () => {
-    expect(await put(upload(signingKey()))).toMatchObject({ code: 200, data: { expires_at: null } })
-    expect(await put(upload(signingKey().slice(0, 100)))).toMatchObject({
+    expect(await put(upload(newSigningKey()))).toMatchObject({ code: 200, data: { expires_at: null } })
+    expect(await put(upload(newSigningKey().slice(0, 100)))).toMatchObject({
       code: 40002,
       message: expect.stringMatching(/^certificate is not a readable \.p8 key: .*lines\.$/),
     })
@@ -418,7 +414,7 @@ describe('an uploaded file', () => {
     try {
       const save = slow.call('/admin/push/certificate', {
         method: 'PUT',
-        body: { ...upload(signingKey()), name: 'slow' },
+        body: { ...upload(newSigningKey()), name: 'slow' },
       })
       for (let calls = 0; calls < 5; calls++)
         expect(await slow.call('/admin/push/certificate/list')).toMatchObject({ code: 200, data: [] })
@@ -435,7 +431,7 @@ describe('an uploaded file', () => {
     const slow = await openTestApi({ overrides: { uploads } })
     try {
       const save = (name: string) =>
-        slow.call('/admin/push/certificate', { method: 'PUT', body: { ...upload(signingKey()), name } })
+        slow.call('/admin/push/certificate', { method: 'PUT', body: { ...upload(newSigningKey()), name } })
       const [refused, next] = await Promise.all([save('slow'), save('fast')])
       expect(refused).toMatchObject({ code: 40002, message: 'certificate takes too long to read.' })
       expect(next.code).toBe(200)

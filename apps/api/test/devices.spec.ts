@@ -1,5 +1,5 @@
-import { createApplication } from '@herald/db/tenants'
 import { until } from '@herald/testkit'
+import { addApplication } from '@herald/testkit/sample-tenant'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createPasswords } from '../src/auth/passwords.ts'
 import { type Answer, countingPasswords, openTestApi, type TestApi } from './harness.ts'
@@ -47,18 +47,17 @@ describe('registering without a user', () => {
   })
 
   it('is off until the application allows it, and limited per day', async () => {
-    const made = await createApplication(api.context.db, { name: 'careful', packageName: '' })
-    if (made === 'taken') throw new Error('taken')
+    const appId = await addApplication(api.context.db, 'careful')
     const admin = api.deps.sessions.tokens.issue({
-      app: made.appId,
+      app: appId,
       role: 'admin',
-      subject: made.appId,
+      subject: appId,
       version: 0,
     }).token
     const register = (device_guid: string, more = {}) =>
-      api.call('/push/register', { appId: made.appId, token: null, body: { device_guid, ...more } })
+      api.call('/push/register', { appId, token: null, body: { device_guid, ...more } })
     const settings = (body?: object) =>
-      api.call('/admin/app/settings', { appId: made.appId, token: admin, method: body ? 'PUT' : 'GET', body })
+      api.call('/admin/app/settings', { appId, token: admin, method: body ? 'PUT' : 'GET', body })
     const rest = {
       default_strategy: 'combined',
       default_ttl: 86_400,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Server } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { tokenBuckets } from '@herald/async'
 import { HeraldServer } from '@herald/client'
@@ -8,7 +8,8 @@ import { changeApplicationSettings, createApplication } from '@herald/db/tenants
 import { type OpenContext, openContext } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
-import { type TestDatabase, testDatabase } from '@herald/testkit'
+import { closeServer, listen } from '@herald/testkit'
+import { type TestDatabase, testDatabase } from '@herald/testkit/database'
 import { createUploadCheck } from '../src/certificates/upload-check.ts'
 import type { ApiDeps } from '../src/deps.ts'
 import { createApiServer, tuneServer } from '../src/serve-api.ts'
@@ -112,9 +113,7 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
   })
   const server = createApiServer(api.app)
   tuneServer(server)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return finish({ database, context, api, server, port })
+  return finish({ database, context, api, server, port: await listen(server) })
 }
 
 async function finish(opened: {
@@ -188,10 +187,7 @@ async function finish(opened: {
         socket.write(bytes)
       }),
     async close() {
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      })
+      await closeServer(server)
       await api.close()
       await context.close()
       await opened.database.drop()

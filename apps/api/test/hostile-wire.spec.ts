@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { createLogger } from '@herald/telemetry'
-import { nastyTexts, until } from '@herald/testkit'
+import { closeServer, listen, nastyTexts, until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Failure } from '../src/codes.ts'
 import { failureOfError } from '../src/http/answer-failure.ts'
@@ -47,9 +46,7 @@ describe('a slow client', () => {
     const server = createServer({ connectionsCheckingInterval: 20 })
     tuneServer(server)
     server.headersTimeout /= 100
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    const socket = connect(await listen(server), '127.0.0.1')
     socket.on('error', () => {}).resume()
     // Not `once`, which fails if a drip meets the closed connection.
     const cut = new Promise((resolve) => socket.on('close', resolve))
@@ -70,17 +67,15 @@ describe('a slow client', () => {
           response.setHeader('connection', 'close').end()
         },
       )
-    }).listen(0, '127.0.0.1')
-    await new Promise((resolve) => server.once('listening', resolve))
-    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    })
+    const socket = connect(await listen(server), '127.0.0.1')
     socket.on('error', () => {})
     socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 900\r\n\r\n')
     const drip = setInterval(() => socket.write('x'), 20)
     await until(() => outcome)
     clearInterval(drip)
     socket.destroy()
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
+    await closeServer(server)
     expect(outcome).toMatchObject({ code: 40801 })
   })
 
@@ -91,9 +86,7 @@ describe('a slow client', () => {
     expect([server.requestTimeout, server.headersTimeout]).toEqual([60_000, 30_000])
     const sockets: Socket[] = []
     server.on('connection', (socket) => sockets.push(socket))
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    const port = await listen(server)
     const dripping = (head: string) => {
       const socket = connect(port, '127.0.0.1')
       const drip = setInterval(() => socket.write('1\r\n\n\r\n'), 20)
@@ -134,9 +127,8 @@ describe('a slow client', () => {
         waited = readBody(request, 1000).catch((error) => error)
       })
       request.on('error', () => {})
-    }).listen(0, '127.0.0.1')
-    await new Promise((resolve) => server.once('listening', resolve))
-    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    })
+    const socket = connect(await listen(server), '127.0.0.1')
     socket.on('error', () => {})
     socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 900\r\n\r\nx', () =>
       setTimeout(() => socket.destroy(), 50),
@@ -305,18 +297,15 @@ describe('a public page', () => {
       },
     })
     const server = createServer(createApp(deps))
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const open = async () =>
-      (await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`)).text()
+    const url = `http://127.0.0.1:${await listen(server)}${path}`
+    const open = async () => (await fetch(url)).text()
     try {
       const first = await open()
       expect(built).toBe(1)
       for (let i = 0; i < 100; i++) expect((await open()).length).toBe(first.length)
       expect(built).toBe(1)
     } finally {
-      server.close()
-      server.closeAllConnections()
+      await closeServer(server)
     }
   })
 })

@@ -1,9 +1,8 @@
 import nodeCrypto, { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
-import type { AddressInfo } from 'node:net'
 import { findIdentity } from '@herald/db/tenants'
+import { closeServer, listen } from '@herald/testkit'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { createIdentities } from '../src/identity/identities.ts'
 import { createKeySetReader } from '../src/identity/key-set-reader.ts'
@@ -69,9 +68,8 @@ beforeAll(async () => {
     if (request.url === '/silent') return
     const { status = 200, body, location } = answer
     response.writeHead(location ? 302 : status, location ? { location } : {}).end(body)
-  }).listen(0, '127.0.0.1')
-  await once(issuer, 'listening')
-  issuerUrl = `http://issuer.test:${(issuer.address() as AddressInfo).port}/keys`
+  })
+  issuerUrl = `http://issuer.test:${await listen(issuer)}/keys`
   // Here 127.0.0.1 is a public address and 127.0.0.2 a private one.
   readKeys = createKeySetReader({
     protocols: ['http:', 'https:'],
@@ -88,8 +86,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await api.close()
-  issuer.closeAllConnections()
-  issuer.close()
+  await closeServer(issuer)
 })
 
 const put = (body: object) =>

@@ -1,6 +1,6 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { activitiesPerDevice } from '@herald/db/devices'
 import { applyRetention } from '@herald/db/tasks'
+import { newSigningKey } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { openTestApi, type TestApi } from './harness.ts'
 
@@ -233,8 +233,7 @@ describe('a push to a Live Activity', () => {
   })
 
   it('is explained as sent to nobody if the device has no token for it', async () => {
-    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    const certificate = privateKey.export({ type: 'pkcs8', format: 'pem' })
+    const certificate = newSigningKey()
     const saved = await api.call('/admin/push/certificate', {
       method: 'PUT',
       body: { provider: 1, app_id: 'com.a.b', app_key: 'ABC123DEFG', app_secret: 'TEAM123456', certificate },

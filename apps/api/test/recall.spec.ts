@@ -1,6 +1,6 @@
-import { saveCertificate } from '@herald/db/certificates'
 import type { VendorChannel } from '@herald/domain'
-import { stubChannel } from '@herald/testkit'
+import { addCertificate } from '@herald/testkit/sample-tenant'
+import { stubChannel } from '@herald/testkit/stub-channel'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { openTestApi, type TestApi } from './harness.ts'
 
@@ -11,18 +11,8 @@ beforeAll(async () => {
     names.map((name) => [name, stubChannel(name, { url: 'http://127.0.0.1:9' })]),
   )
   api = await openTestApi({ certificateAdapters: adapters })
-  for (const channel of names)
-    await saveCertificate(api.context.db, api.context.sealer, {
-      application: api.appId,
-      channel,
-      environment: 'production',
-      name: '',
-      appId: '',
-      appKey: '',
-      appSecret: '',
-      certificate: '',
-      extra: {},
-    })
+  const { db, sealer } = api.context
+  for (const channel of names) await addCertificate(db, api.appId, channel, { sealer })
 })
 afterAll(() => api.close())
 

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { createServer, get, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { until } from '@herald/testkit'
+import { closeServer, listen, until } from '@herald/testkit'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { sendLines } from '../src/http/send-lines.ts'
 
@@ -21,16 +20,10 @@ async function request(parts: number): Promise<IncomingMessage> {
   limit = new AbortController()
   isEnded = false
   server = createServer((_, response) => void sendLines(response, linesOf(parts), limit.signal))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  const [response] = await once(get(`http://127.0.0.1:${port}`), 'response')
+  const [response] = await once(get(`http://127.0.0.1:${await listen(server)}`), 'response')
   return response
 }
-afterEach(() => {
-  server.closeAllConnections()
-  server.close()
-})
+afterEach(() => closeServer(server))
 
 describe('a response of lines', () => {
   it('is cut when the limit is reached, although the caller still reads', async () => {

@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { CertificateProblem } from '@herald/channels'
 import { adapters } from '@herald/channels/all'
 import { isPublicAddress } from '@herald/outbound'
+import { closeServer, listen } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createAttachmentProbe } from '../src/notify/attachment-probe.ts'
 
@@ -88,14 +87,10 @@ describe('probing a picture at an address of the caller’s choice', () => {
         if (request.url === '/away.png')
           response.writeHead(302, { location: `http://inside.test:${port}/x.png` }).end()
         else response.writeHead(200, { 'content-length': 10 }).end()
-      }).listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      port = (server.address() as AddressInfo).port
+      })
+      port = await listen(server)
     })
-    afterAll(() => {
-      server.closeAllConnections()
-      server.close()
-    })
+    afterAll(() => closeServer(server))
     /** Here 127.0.0.1 is a public address and 127.0.0.2 a private one. */
     const probeWith = (resolveName: (host: string) => Promise<string[]>) =>
       createAttachmentProbe({ mayCall: (address) => address === '127.0.0.1', resolveName, limitMs: 30_000 })

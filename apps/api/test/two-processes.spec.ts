@@ -1,12 +1,6 @@
 import { HeraldServer } from '@herald/client'
-import {
-  freePort,
-  type RunningProcess,
-  startApp,
-  type TestDatabase,
-  testDatabase,
-  until,
-} from '@herald/testkit'
+import { freePort, type RunningProcess, startApp, until } from '@herald/testkit'
+import { type TestDatabase, testDatabase } from '@herald/testkit/database'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 
 const operatorKey = 'operator-key-of-two-processes'

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { moveOutbox } from '@herald/db/events'
 import { eventNames } from '@herald/domain'
+import { closeServer, listen } from '@herald/testkit'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { createWebhookCalls } from '../src/webhook-calls.ts'
 import { freeLimits, openTestApi, type TestApi } from './harness.ts'
@@ -20,8 +20,7 @@ describe('webhooks and the stream of events', () => {
       requests.push({ headers: request.headers, body })
       response.writeHead(status, { location: '/elsewhere' }).end()
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
+    url = `http://127.0.0.1:${await listen(server)}/hook`
     api = await openTestApi({ env: { HERALD_WEBHOOK_PRIVATE: 'on' }, overrides: { limits: freeLimits() } })
   })
   beforeEach(() => {
@@ -30,8 +29,7 @@ describe('webhooks and the stream of events', () => {
   })
   afterAll(async () => {
     await api.close()
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
+    await closeServer(server)
   })
 
   const put = (body: object, token?: string, appId?: string) =>

@@ -5,14 +5,8 @@ import { join } from 'node:path'
 import { openDatabase } from '@herald/db/store'
 import { vendorChannels } from '@herald/domain'
 import { findRunning, stopLeftBehind } from '@herald/embedded'
-import {
-  describeWith,
-  fillDataDirectory,
-  freePort,
-  type RunningProcess,
-  startApp,
-  startProcess,
-} from '@herald/testkit'
+import { describeWith, freePort, type RunningProcess, startApp, startProcess } from '@herald/testkit'
+import { fillDataDirectory } from '@herald/testkit/data-directory'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { records, runCli } from './run-cli.ts'
 

@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { describeWith, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { describeInBrowser } from '@herald/testkit/browser'
 import { expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { accessibilityProblems, englishTexts, overflows } from './page-checks.ts'
@@ -9,7 +10,7 @@ import { createWalk } from './walk.ts'
 type Credentials = { app_id: string; app_key: string; app_secret: string; name: string }
 
 /** Each step continues where the previous one ended. */
-describeWith('chromium')('credentials and devices in a browser', () => {
+describeInBrowser('credentials and devices in a browser', () => {
   let herald: TestConsole
   let tab: Tab
   let page: Page

@@ -1,4 +1,5 @@
-import { describeWith, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { describeInBrowser } from '@herald/testkit/browser'
 import { expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import type { Dictionary } from '../src/i18n/en.ts'
@@ -20,7 +21,7 @@ const filled = (text: string, values: Record<string, string | number>) =>
  * The work of an operator's day, from signing in to signing out: with the mouse and with the keyboard alone, in both languages. The parts of it
  * are checked in detail by the other browser specs.
  */
-describeWith('chromium')('the day of an operator', () => {
+describeInBrowser('the day of an operator', () => {
   let herald: TestConsole
   const { step, push, setFaults, taskNow, count } = createWalk({
     signedIn: false,

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { describeWith, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { describeInBrowser } from '@herald/testkit/browser'
 import { expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { accessibilityProblems } from './page-checks.ts'
@@ -7,7 +8,7 @@ import type { TestConsole } from './test-console.ts'
 import { createWalk } from './walk.ts'
 
 /** What an operator reads: overview, list of tasks, task. Each step continues where the previous one ended. */
-describeWith('chromium')('the figures of the console', () => {
+describeInBrowser('the figures of the console', () => {
   let herald: TestConsole
   let page: Page
   let taskId: number

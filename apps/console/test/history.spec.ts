@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { describeWith, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { describeInBrowser } from '@herald/testkit/browser'
 import { afterAll, beforeAll, expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { accessibilityProblems, englishTexts, overflows } from './page-checks.ts'
@@ -8,7 +9,7 @@ import { createWalk } from './walk.ts'
 import { type Sink, startSink } from './webhook-sink.ts'
 
 /** Results of pushes: the walk of a support desk. Each step continues where the previous one ended. */
-describeWith('chromium')('the history in the console', () => {
+describeInBrowser('the history in the console', () => {
   let herald: TestConsole
   let tab: Tab
   let page: Page

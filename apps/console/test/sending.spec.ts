@@ -1,4 +1,5 @@
-import { describeWith, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { describeInBrowser } from '@herald/testkit/browser'
 import { beforeAll, expect } from '@jest/globals'
 import type { Locator, Page, Route } from 'playwright-core'
 import { accessibilityProblems, englishTexts, overflows } from './page-checks.ts'
@@ -13,7 +14,7 @@ const PIXEL = Buffer.from(
 const PICTURES = 'https://pictures.example'
 
 /** The pages on which something is sent. Each step continues where the previous one ended. */
-describeWith('chromium')('sending in the console', () => {
+describeInBrowser('sending in the console', () => {
   let herald: TestConsole
   let tab: Tab
   let page: Page

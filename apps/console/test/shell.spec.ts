@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { describeWith, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { describeInBrowser } from '@herald/testkit/browser'
 import { expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { accessibilityProblems, cutTables, englishTexts, overflows } from './page-checks.ts'
@@ -7,7 +8,7 @@ import type { Tab, TestConsole } from './test-console.ts'
 import { createWalk } from './walk.ts'
 
 /** Each step continues where the previous one ended. */
-describeWith('chromium')('the frame of the console in a browser', () => {
+describeInBrowser('the frame of the console in a browser', () => {
   let herald: TestConsole
   let tab: Tab
   let page: Page

@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stopLeftBehind } from '@herald/embedded'
 import { type Demo, readDemo } from '@herald/settings'
-import { fillDataDirectory, freePort, startApp, until, waitSeconds } from '@herald/testkit'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { freePort, startApp, until, waitSeconds } from '@herald/testkit'
+import { startBrowser } from '@herald/testkit/browser'
+import { fillDataDirectory } from '@herald/testkit/data-directory'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 
 /** A browser tab and the errors of its page. */
 export type Tab = {
@@ -44,7 +46,7 @@ export async function startTestConsole(settings: Record<string, string> = {}): P
     ...settings,
   })
   const ready = `http://127.0.0.1:${port}/readyz`
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
+  const browser = await startBrowser()
   await until(async () => (await fetch(ready)).status === 200, { what: ready })
   const demo = readDemo(dataDir) as Required<Demo>
   const url = (path: string) => `${demo.base_url}/console${path}`

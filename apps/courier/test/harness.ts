@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { saveWebhook, type WebhookSettings } from '@herald/db/events'
-import { createApplication } from '@herald/db/tenants'
 import { eventNames } from '@herald/domain'
 import { newWebhookSecret } from '@herald/outbound'
 import { type Activity, openContext, type Running } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
-import { testDatabase } from '@herald/testkit'
+import { closeServer, listen } from '@herald/testkit'
+import { testDatabase } from '@herald/testkit/database'
+import { addApplication } from '@herald/testkit/sample-tenant'
 import { Webhook } from 'standardwebhooks'
 import { type CourierOptions, courier } from '../src/index.ts'
 
@@ -46,8 +46,7 @@ export async function startReceiver(secretOf: () => string) {
     if (typeof what === 'number') response.writeHead(what).end()
     else what(response)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server)
   return {
     port,
     url: `http://127.0.0.1:${port}/events`,
@@ -56,10 +55,7 @@ export async function startReceiver(secretOf: () => string) {
     answerWith(next: typeof answer) {
       answer = next
     },
-    async close() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    close: () => closeServer(server),
   }
 }
 
@@ -118,11 +114,7 @@ export async function startHarness(settings: Record<string, string> = {}) {
       HERALD_LOG_LEVEL: 'warn',
     },
     secretOf: (webhookId: number) => secrets.get(webhookId)!,
-    async addApplication(name = `app-${randomBytes(4).toString('hex')}`): Promise<string> {
-      const made = await createApplication(db, { name, packageName: 'com.example' })
-      if (made === 'taken') throw new Error('taken')
-      return made.appId
-    },
+    addApplication: (name?: string) => addApplication(db, name, 'com.example'),
     async addDevices(appId: string, count: number, userId?: number): Promise<{ id: number; guid: string }[]> {
       const { rows } = await db.pool.query<{ id: number; guid: string }>(
         `INSERT INTO device (app_id, guid, user_id, moved_at)

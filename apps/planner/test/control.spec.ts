@@ -1,5 +1,6 @@
 import { cancelTask, listTasks, pauseTask, resumeTask, taskFailures } from '@herald/db/tasks'
-import { type StubEntry, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import type { StubEntry } from '@herald/testkit/stub-server'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Harness, plainMessage, startHarness } from './harness.ts'
 

@@ -1,6 +1,6 @@
 import { pushQueue } from '@herald/queue'
-import type { StubEntry } from '@herald/testkit'
 import { until } from '@herald/testkit'
+import type { StubEntry } from '@herald/testkit/stub-server'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { feedRound } from '../src/feed-round.ts'
 import { sweepRound } from '../src/sweep-round.ts'

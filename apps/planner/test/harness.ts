@@ -8,14 +8,11 @@ import { type Acceptor, createAcceptor } from '@herald/plan'
 import { openContext, type Running } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
-import {
-  type StubEntry,
-  sampleMessage,
-  startStubServer,
-  stubChannel,
-  testDatabase,
-  until,
-} from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { testDatabase } from '@herald/testkit/database'
+import { sampleMessage } from '@herald/testkit/sample-message'
+import { stubChannel } from '@herald/testkit/stub-channel'
+import { type StubEntry, startStubServer } from '@herald/testkit/stub-server'
 import { channelWorker } from '@herald/worker'
 import { planner } from '../src/index.ts'
 import { newPageTurns } from '../src/plan-round.ts'

@@ -1,5 +1,6 @@
 import { migrationState } from '@herald/db/store'
-import { freePort, startApp, testDatabase } from '@herald/testkit'
+import { freePort, startApp } from '@herald/testkit'
+import { testDatabase } from '@herald/testkit/database'
 import { describe, expect, it } from '@jest/globals'
 
 const migrate = async (url: string) => {

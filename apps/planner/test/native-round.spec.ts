@@ -1,7 +1,8 @@
 import { joinNode, leaveNode } from '@herald/db/native'
-import { createApplication } from '@herald/db/tenants'
 import type { PushQueues } from '@herald/queue'
-import { acceptPlan, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
+import { addApplication } from '@herald/testkit/sample-tenant'
 import { useDatabase } from '@herald/testkit/use-database'
 import { afterEach, expect, it } from '@jest/globals'
 import { type NativeDeps, nativeRound } from '../src/native-round.ts'
@@ -11,16 +12,15 @@ const db = useDatabase()
 afterEach(() => db.pool.query('DELETE FROM gateway_node'))
 
 it('the queue of a dead gateway is removed again when its last batch is settled', async () => {
-  const made = await createApplication(db, { name: 'native', packageName: 'com.example' })
-  if (made === 'taken') throw new Error('taken')
+  const app = await addApplication(db, 'native', 'com.example')
   const { rows } = await db.pool.query<{ id: number }>(
     `INSERT INTO device (app_id, guid, push_token, moved_at) VALUES ($1, 'g', 't', now() - interval '1 hour') RETURNING id`,
-    [made.appId],
+    [app],
   )
   await joinNode(db, 'dead', 600)
   const recipients = [rows[0]!.id]
   for (let n = 0; n < 25; n++)
-    await acceptPlan(db, made.appId, {
+    await acceptPlan(db, app, {
       batches: [{ channel: 'native', node: 'dead', recipients, tried: [] }],
     })
   const open = async () => (await db.pool.query(`SELECT 1 FROM batch WHERE state <> 'settled'`)).rows.length
@@ -95,10 +95,9 @@ it('the queue of a dead gateway is removed later if it cannot be removed now', a
 })
 
 it('a gateway is not fenced, and its batches are left to it, until gateways could renew their leases after an outage', async () => {
-  const made = await createApplication(db, { name: 'outage', packageName: 'com.example' })
-  if (made === 'taken') throw new Error('taken')
+  const app = await addApplication(db, 'outage', 'com.example')
   await joinNode(db, 'slow', 600)
-  const { taskId } = await acceptPlan(db, made.appId, {
+  const { taskId } = await acceptPlan(db, app, {
     batches: [{ channel: 'native', node: 'slow', recipients: [999_999], tried: [] }],
   })
   await db.pool.query(`UPDATE gateway_node SET lease_until = now() - interval '15 seconds'`)

@@ -4,10 +4,10 @@ import {
   keepsPrepared,
   startPgBouncer,
   type TestRedis,
-  testDatabase,
   testRedis,
   until,
 } from '@herald/testkit'
+import { testDatabase } from '@herald/testkit/database'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { type Harness, startHarness } from './harness.ts'
 

@@ -1,6 +1,7 @@
 import { addRecall, beginRecall, cancelTask, recallable } from '@herald/db/tasks'
 import type { Message } from '@herald/domain'
-import { sampleMessage, startApp, until } from '@herald/testkit'
+import { startApp, until } from '@herald/testkit'
+import { sampleMessage } from '@herald/testkit/sample-message'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { type DeviceSeed, type Harness, startHarness } from './harness.ts'
 

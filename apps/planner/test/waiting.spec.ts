@@ -1,6 +1,6 @@
 import type { Database } from '@herald/db/store'
 import type { PushQueues } from '@herald/queue'
-import { acceptPlan } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { useDatabase } from '@herald/testkit/use-database'
 import { afterEach, expect, it, jest } from '@jest/globals'
 import { feedRound, newFeedTurns } from '../src/feed-round.ts'

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { stopLeftBehind } from '@herald/embedded'
 import { type Demo, readDemo } from '@herald/settings'
-import { fillDataDirectory, freePort, type RunningProcess, startApp, until } from '@herald/testkit'
+import { freePort, type RunningProcess, startApp, until } from '@herald/testkit'
+import { fillDataDirectory } from '@herald/testkit/data-directory'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 
 // Runs the commands of the guides as they stand, in order, against one standalone.

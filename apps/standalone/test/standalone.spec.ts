@@ -17,16 +17,9 @@ import { sleep } from '@herald/async'
 import { migrate, openDatabase } from '@herald/db/store'
 import { listApplications } from '@herald/db/tenants'
 import { processStart, stopLeftBehind } from '@herald/embedded'
-import {
-  describeWith,
-  fillDataDirectory,
-  freePort,
-  type RunningProcess,
-  startApp,
-  testDatabase,
-  testRedis,
-  until,
-} from '@herald/testkit'
+import { describeWith, freePort, type RunningProcess, startApp, testRedis, until } from '@herald/testkit'
+import { fillDataDirectory } from '@herald/testkit/data-directory'
+import { testDatabase } from '@herald/testkit/database'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 
 let dataDir: string

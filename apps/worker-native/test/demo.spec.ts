@@ -1,14 +1,14 @@
-import { describeWith } from '@herald/testkit'
+import { describeInBrowser, startBrowser } from '@herald/testkit/browser'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { type Harness, openHarness, plainMessage } from './harness.ts'
 
-describeWith('chromium')('the demo page in a browser', () => {
+describeInBrowser('the demo page in a browser', () => {
   let harness: Harness
   let browser: Browser
   beforeAll(async () => {
     harness = await openHarness()
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
+    browser = await startBrowser()
   })
   afterAll(async () => {
     await browser.close()

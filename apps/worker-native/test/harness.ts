@@ -7,16 +7,11 @@ import { createAcceptor } from '@herald/plan'
 import { type OpenContext, openContext, type Running } from '@herald/program'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
-import {
-  freePort,
-  type StubEntry,
-  sampleMessage,
-  startApp,
-  startStubServer,
-  stubChannel,
-  testDatabase,
-  until,
-} from '@herald/testkit'
+import { freePort, startApp, until } from '@herald/testkit'
+import { testDatabase } from '@herald/testkit/database'
+import { sampleMessage } from '@herald/testkit/sample-message'
+import { stubChannel } from '@herald/testkit/stub-channel'
+import { type StubEntry, startStubServer } from '@herald/testkit/stub-server'
 import { channelWorker } from '@herald/worker'
 import { WebSocket } from 'ws'
 import { nativeGateway } from '../src/index.ts'

@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { type AddressInfo, createConnection } from 'node:net'
+import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Duplex } from 'node:stream'
-import { freePort, startApp, until } from '@herald/testkit'
+import { closeServer, freePort, listen, startApp, until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { WebSocket } from 'ws'
 import { nativeGateway } from '../src/index.ts'
@@ -57,8 +57,7 @@ describe('where a gateway listens', () => {
 
   it('shares a server, and removes its listener when it stops', async () => {
     const server = createServer((_request, response) => response.end('shared'))
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as AddressInfo
+    const port = await listen(server)
     const running = await nativeGateway({ server }).start(harness)
     const device = await harness.addDevice(app)
     const connection = await connect(`ws://127.0.0.1:${port}/native`, device)
@@ -67,8 +66,7 @@ describe('where a gateway listens', () => {
     await running.stop()
     expect(await connection.closed()).toMatchObject({ code: 4503 })
     expect(server.listenerCount('upgrade')).toBe(0)
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
+    await closeServer(server)
   })
 
   it('handles no handshake on a shared server when it could not start, nor once it stops', async () => {
@@ -123,8 +121,7 @@ describe('where a gateway listens', () => {
       (socket) => socket.terminate(),
     )
     const server = createServer().on('upgrade', upgrade)
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/native`
+    const url = `ws://127.0.0.1:${await listen(server)}/native`
     await dial(url)
     unidentified++
     await expect(dial(url)).rejects.toThrow('429')
@@ -135,8 +132,7 @@ describe('where a gateway listens', () => {
     const server = createServer()
     let upgraded = 0
     limitHalfOpen(server, () => upgraded, 2)
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as AddressInfo
+    const port = await listen(server)
     const open = async (localAddress = '127.0.0.1') => {
       const socket = createConnection({ port, host: '127.0.0.1', localAddress })
       let isClosed = false
@@ -241,7 +237,7 @@ describe('where a gateway listens', () => {
   it('reports a wrong setting or port in one line', async () => {
     const taken = createServer()
     const port = await freePort()
-    await new Promise<void>((resolve) => taken.listen(port, '127.0.0.1', resolve))
+    await listen(taken, port)
     const cases: [Record<string, string>, RegExp][] = [
       [
         { HERALD_GATEWAY_PORT: String(port) },

@@ -1,6 +1,6 @@
 import { connectDevices, joinNode } from '@herald/db/native'
-import { createApplication } from '@herald/db/tenants'
 import { until } from '@herald/testkit'
+import { addApplication } from '@herald/testkit/sample-tenant'
 import { useDatabase } from '@herald/testkit/use-database'
 import { expect, it } from '@jest/globals'
 import { createPresence } from '../src/presence.ts'
@@ -8,11 +8,10 @@ import { createPresence } from '../src/presence.ts'
 const db = useDatabase({ max: 4 })
 
 it('does not write a hello whose client has given up, and keeps the connection that it opened elsewhere', async () => {
-  const made = await createApplication(db, { name: 'presence', packageName: 'com.example' })
-  if (made === 'taken') throw new Error('taken')
+  const app = await addApplication(db, 'presence', 'com.example')
   const { rows } = await db.pool.query<{ id: number; push_token: string }>(
     `INSERT INTO device (app_id, guid, push_token) SELECT $1, 'g' || n, 't' || n FROM generate_series(1, 3) n RETURNING id, push_token`,
-    [made.appId],
+    [app],
   )
   const [slow, abandoned, patient] = rows
   for (const node of ['a', 'b']) await joinNode(db, node, 600)

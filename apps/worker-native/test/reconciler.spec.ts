@@ -1,6 +1,7 @@
 import { type ConnectedDevice, connectDevices, fenceNodes, joinNode, takeNews } from '@herald/db/native'
-import { createApplication } from '@herald/db/tenants'
-import { acceptPlan, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
+import { addApplication } from '@herald/testkit/sample-tenant'
 import { useDatabase } from '@herald/testkit/use-database'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { type Reconciler, startReconciler } from '../src/reconciler.ts'
@@ -9,9 +10,7 @@ import type { Session } from '../src/session.ts'
 const db = useDatabase()
 let app: string
 beforeAll(async () => {
-  const made = await createApplication(db, { name: 'gateways', packageName: '' })
-  if (made === 'taken') throw new Error('taken')
-  app = made.appId
+  app = await addApplication(db, 'gateways')
 })
 
 const realNow = performance.now.bind(performance)

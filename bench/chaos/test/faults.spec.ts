@@ -1,4 +1,4 @@
-import { acceptPlan } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { useDatabase } from '@herald/testkit/use-database'
 import { describe, expect, it } from '@jest/globals'
 import { type FaultTargets, makeFault } from '../faults.ts'

@@ -3,7 +3,7 @@ import { certificatesOf } from '@herald/db/certificates'
 import { findImbalances } from '@herald/db/readings'
 import { createSealer, type Database, openDatabase } from '@herald/db/store'
 import { cancelAccepted, finishTasks, readyCertificates, recordReceipts, settleEnded } from '@herald/db/tasks'
-import { type TestDatabase, testDatabase } from '@herald/testkit'
+import { type TestDatabase, testDatabase } from '@herald/testkit/database'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { emptySizes, partitionCount, prepare, smallSizes, wide, wideTask } from '../prepare.ts'
 

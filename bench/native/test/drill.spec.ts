@@ -1,4 +1,4 @@
-import { testDatabase } from '@herald/testkit'
+import { testDatabase } from '@herald/testkit/database'
 import { expect, it } from '@jest/globals'
 import { runNativeDrill } from '../drill.ts'
 

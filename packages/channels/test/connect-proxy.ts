@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { listen } from '@herald/testkit'
 
 /** An HTTP proxy that supports only CONNECT and records its requests. */
 export async function startConnectProxy(): Promise<{ url: string; asked: string[]; close(): Promise<void> }> {
@@ -25,9 +26,8 @@ export async function startConnectProxy(): Promise<{ url: string; asked: string[
       })
     }
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listen(server)}`,
     asked,
     async close() {
       for (const socket of sockets) socket.destroy()

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Stream } from 'node:http2'
-import type { AddressInfo } from 'node:net'
 import { cardOf, type Outcome, type Reason, type VendorChannel, vendorChannels } from '@herald/domain'
 import { loadDemo } from '@herald/simulators'
-import { createDice, mutate, nastyJson } from '@herald/testkit'
+import { closeServer, createDice, listen, mutate, nastyJson } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { adapters } from '../src/all.ts'
 import { isUnsupported, type Transport } from '../src/channel.ts'
@@ -77,27 +76,23 @@ let reply: Reply
 let redirected = 0
 let plain: Server
 let multiplexed: Http2Server
+let ports: { plain: number; multiplexed: number }
 const more = Buffer.alloc(65_536, '9')
 
 beforeAll(async () => {
   plain = createServer((request, response) => {
     if (request.url === '/elsewhere') redirected++
     request.resume().on('end', () => answerPlain(response))
-  }).listen(0, '127.0.0.1')
-  multiplexed = createHttp2Server().listen(0, '127.0.0.1')
+  })
+  multiplexed = createHttp2Server()
   multiplexed.on('stream', (stream) => {
     stream.on('error', () => {})
     stream.resume().on('end', () => answerStream(stream))
   })
   multiplexed.on('sessionError', () => {})
-  await Promise.all(
-    [plain, multiplexed].map((server) => new Promise((resolve) => server.once('listening', resolve))),
-  )
+  ports = { plain: await listen(plain), multiplexed: await listen(multiplexed) }
 })
-afterAll(async () => {
-  plain.closeAllConnections()
-  await Promise.all([plain, multiplexed].map((server) => new Promise((resolve) => server.close(resolve))))
-})
+afterAll(() => Promise.all([closeServer(plain), new Promise((resolve) => multiplexed.close(resolve))]))
 
 function answerPlain(response: ServerResponse): void {
   const now = reply
@@ -225,8 +220,7 @@ describe.each(vendors)('$channel, whatever its server replies', (vendor) => {
   ].filter((secret) => secret.length > 10)
 
   function open(options: { minted: boolean; timeoutMs?: number }): Transport<unknown> {
-    const server = vendor.http2 ? multiplexed : plain
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const url = `http://127.0.0.1:${vendor.http2 ? ports.multiplexed : ports.plain}`
     const urls = sampleUrls(
       Object.fromEntries(Object.keys(cardOf(channel).addresses).map((name) => [name, url])),
     )

@@ -1,5 +1,5 @@
 import { createServer, type ServerHttp2Session } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { listen } from '@herald/testkit'
 
 const acceptedFirst = 11
 
@@ -53,9 +53,8 @@ export async function startRefusingServer(options: {
     })
     stream.on('end', () => answer(body))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listen(server)}`,
     accepted,
     requests: () => requests,
     async close() {

@@ -1,4 +1,5 @@
-import { sampleMessage, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { sampleMessage } from '@herald/testkit/sample-message'
 import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Database } from '../src/store/index.ts'
 import { AcceptInDoubt, acceptTasks, type TaskToAccept } from '../src/tasks/index.ts'

@@ -1,4 +1,4 @@
-import { acceptPlan } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { expect, it } from '@jest/globals'
 import { readBacklog } from '../src/readings/index.ts'
 import { makePacedReady, releaseReady } from '../src/tasks/index.ts'

@@ -1,5 +1,5 @@
 import { eachConcurrently } from '@herald/async'
-import { acceptPlan } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { afterEach, expect, it } from '@jest/globals'
 import { assignBadges, claimBatches } from '../src/tasks/index.ts'
 import { useDatabase } from './setup.ts'

@@ -1,5 +1,6 @@
 import type { Lane, Plan } from '@herald/domain'
-import { sampleMessage, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { sampleMessage } from '@herald/testkit/sample-message'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { findImbalances } from '../src/readings/index.ts'
 import { firstTaskIdAt } from '../src/store/partitions.ts'
@@ -20,7 +21,7 @@ import {
   takeDueTasks,
 } from '../src/tasks/index.ts'
 import { blocksRead } from './blocks-read.ts'
-import { useDatabase } from './setup.ts'
+import { stopAutovacuum, useDatabase } from './setup.ts'
 
 const db = useDatabase()
 beforeEach(() =>
@@ -117,10 +118,7 @@ describe('due tasks', () => {
   })
 
   it('are found at the same cost however many there are, also if the statistics of Postgres know of none', async () => {
-    const { rows: days } = await db.pool.query(
-      `SELECT inhrelid::regclass AS day FROM pg_inherits WHERE inhparent = 'task'::regclass`,
-    )
-    for (const { day } of days) await db.pool.query(`ALTER TABLE ${day} SET (autovacuum_enabled = false)`)
+    await stopAutovacuum(db, 'task')
     await db.pool.query('ANALYZE task')
     const due = { lane: 'normal' as const, after: '', max: 64, except: [] }
     const blocksOfDue = async () =>

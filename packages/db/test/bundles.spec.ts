@@ -1,4 +1,4 @@
-import { sampleMessage } from '@herald/testkit'
+import { sampleMessage } from '@herald/testkit/sample-message'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import {
   countBalanced,

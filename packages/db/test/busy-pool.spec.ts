@@ -1,4 +1,4 @@
-import { testDatabase } from '@herald/testkit'
+import { testDatabase } from '@herald/testkit/database'
 import { expect, it, jest } from '@jest/globals'
 import { saveCertificate } from '../src/certificates/index.ts'
 import { createSealer, isUnreachable, openDatabase } from '../src/store/index.ts'

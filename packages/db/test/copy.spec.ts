@@ -1,10 +1,5 @@
-import {
-  describeWith,
-  startPgBouncer,
-  type TestDatabase,
-  type TestPooler,
-  testDatabase,
-} from '@herald/testkit'
+import { describeWith, startPgBouncer, type TestPooler } from '@herald/testkit'
+import { type TestDatabase, testDatabase } from '@herald/testkit/database'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Copied, copyInto } from '../src/store/copy.ts'
 import { type Database, openDatabase } from '../src/store/index.ts'

@@ -1,4 +1,5 @@
-import { acceptPlan, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { describe, expect, it } from '@jest/globals'
 import { claimBatches, countDaily, uncountDaily } from '../src/tasks/index.ts'
 import { useDatabase } from './setup.ts'

@@ -1,4 +1,5 @@
-import { acceptPlan, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { describe, expect, it } from '@jest/globals'
 import { bind, unbind } from '../src/devices/bindings.ts'
 import { openDeviceWriter } from '../src/devices/device-writer.ts'

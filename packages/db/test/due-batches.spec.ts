@@ -1,4 +1,4 @@
-import { acceptPlan } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { joinNode, settleOrphans } from '../src/native/index.ts'
 import type { Database } from '../src/store/index.ts'

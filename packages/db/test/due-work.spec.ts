@@ -1,4 +1,4 @@
-import { sampleMessage } from '@herald/testkit'
+import { sampleMessage } from '@herald/testkit/sample-message'
 import { afterEach, expect, it, jest } from '@jest/globals'
 import { ensurePartitions } from '../src/store/index.ts'
 import { acceptTasks, findDueWork, giveBackDue, takeDueTasks } from '../src/tasks/index.ts'

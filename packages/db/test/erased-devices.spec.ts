@@ -1,4 +1,6 @@
-import { acceptPlan, sampleMessage, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
+import { sampleMessage } from '@herald/testkit/sample-message'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { findDevice, markSuspect, setAlias } from '../src/devices/index.ts'
 import { createPushTokens } from '../src/devices/push-tokens.ts'

@@ -1,4 +1,4 @@
-import { acceptPlan } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { describe, expect, it } from '@jest/globals'
 import { postponeProbe, recordFailedCheck, reopenCertificate } from '../src/certificates/index.ts'
 import { findImbalances } from '../src/readings/index.ts'

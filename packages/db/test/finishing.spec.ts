@@ -1,4 +1,4 @@
-import { acceptPlan } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { clearInboxesOf } from '../src/ledger/inbox-clearing.ts'
 import { cancelInbox, expireInbox, trimInboxes } from '../src/ledger/index.ts'
@@ -35,7 +35,7 @@ import {
   walkOpenTasks,
 } from '../src/tasks/index.ts'
 import { blocksRead } from './blocks-read.ts'
-import { addApplication, addCertificate, settlementOf, useDatabase } from './setup.ts'
+import { addApplication, addCertificate, settlementOf, stopAutovacuum, useDatabase } from './setup.ts'
 
 const db = useDatabase({ max: 8 })
 let app: string
@@ -460,10 +460,7 @@ describe('20,000 tasks that wait', () => {
 
   it('are neither written nor read, except by the walk, which reads a thousand at a time', async () => {
     const few = await blocksRead(db, rounds)
-    const { rows: days } = await db.pool.query(
-      `SELECT inhrelid::regclass AS day FROM pg_inherits WHERE inhparent = 'task'::regclass`,
-    )
-    for (const { day } of days) await db.pool.query(`ALTER TABLE ${day} SET (autovacuum_enabled = false)`)
+    await stopAutovacuum(db, 'task')
     await db.pool.query(
       `WITH waiting AS (
          INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl, deadline, paused)

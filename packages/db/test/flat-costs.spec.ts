@@ -1,4 +1,4 @@
-import { acceptPlan } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { findImbalances, readBacklog } from '../src/readings/index.ts'
 import type { Database } from '../src/store/index.ts'
@@ -23,7 +23,7 @@ import {
   settleEnded,
 } from '../src/tasks/index.ts'
 import { blocksRead } from './blocks-read.ts'
-import { addApplication, addCertificate, useDatabase } from './setup.ts'
+import { addApplication, addCertificate, stopAutovacuum, useDatabase } from './setup.ts'
 
 const db = useDatabase()
 let app: string
@@ -125,10 +125,7 @@ describe('20,000 tasks that wait for their time', () => {
       for (const id of cancelled) await cancelTask(db, { appId: app }, id)
       return (await blocksRead(db, cancelAccepted))['cancel-accepted']!
     }
-    const { rows: days } = await db.pool.query(
-      `SELECT inhrelid::regclass AS day FROM pg_inherits WHERE inhparent = 'task'::regclass`,
-    )
-    for (const { day } of days) await db.pool.query(`ALTER TABLE ${day} SET (autovacuum_enabled = false)`)
+    await stopAutovacuum(db, 'task')
     const few = await blocksOf((await schedule(20)).slice(10))
     await db.pool.query('ANALYZE task')
     const many = await blocksOf((await schedule(20_000)).slice(-10))

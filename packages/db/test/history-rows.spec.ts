@@ -1,5 +1,5 @@
 import type { NewTask, Why } from '@herald/domain'
-import { acceptPlan } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { sampleMessage } from '@herald/testkit/sample-message'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { devicesOfEvents, entryWriter } from '../src/events/index.ts'

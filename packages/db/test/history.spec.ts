@@ -1,5 +1,7 @@
 import { ownReasons, type Plan } from '@herald/domain'
-import { acceptPlan, sampleMessage, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
+import { sampleMessage } from '@herald/testkit/sample-message'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import {
   deviceMessages,

@@ -1,5 +1,5 @@
 import type { NativeFold } from '@herald/domain'
-import { acceptPlan } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import {
   cancelInbox,

@@ -1,5 +1,5 @@
 import type { NativeFold, Plan, Strategy } from '@herald/domain'
-import { acceptPlan } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { removeDevice, replacePushToken } from '../src/devices/index.ts'
 import { markSeen } from '../src/devices/last-seen.ts'

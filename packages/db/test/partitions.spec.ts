@@ -1,4 +1,4 @@
-import { acceptPlan } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { courierFigures } from '../src/events/index.ts'
 import { readStats, sumStats } from '../src/history/index.ts'

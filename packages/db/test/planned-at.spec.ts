@@ -1,5 +1,5 @@
 import type { Plan } from '@herald/domain'
-import { sampleMessage } from '@herald/testkit'
+import { sampleMessage } from '@herald/testkit/sample-message'
 import { expect, it } from '@jest/globals'
 import { acceptTasks, beginTasks, planPage, resolveSmallAudiences, takeDueTasks } from '../src/tasks/index.ts'
 import { addApplication, addCertificate, useDatabase } from './setup.ts'

@@ -1,5 +1,5 @@
 import type { Audience, PlanDevice } from '@herald/domain'
-import { sampleMessage } from '@herald/testkit'
+import { sampleMessage } from '@herald/testkit/sample-message'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type pg from 'pg'
 import { findImbalances } from '../src/readings/index.ts'

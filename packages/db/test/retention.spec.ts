@@ -1,4 +1,5 @@
-import { acceptPlan, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { describe, expect, it, jest } from '@jest/globals'
 import { ensurePartitions, leadOf } from '../src/store/index.ts'
 import { firstTaskIdAt, partitionDays } from '../src/store/partitions.ts'

@@ -1,4 +1,5 @@
-import { acceptPlan, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { bind, markSuspect, retireReported, updateSuspects } from '../src/devices/index.ts'
 import type { Database } from '../src/store/index.ts'

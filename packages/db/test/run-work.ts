@@ -1,5 +1,5 @@
 import { openQueues, pushQueue } from '@herald/queue'
-import { acceptPlan } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { ensurePartitions, isUnreachable, openDatabase } from '../src/store/index.ts'
 import { AcceptInDoubt, claimBatches, settleBatches, settleUntilKnown } from '../src/tasks/index.ts'
 import { settlementOf } from './settlement-of.ts'

@@ -18,12 +18,11 @@ import {
   walkOpenTasks,
 } from '../src/tasks/index.ts'
 import { blocksRead } from './blocks-read.ts'
-import { addApplication, addCertificate, useDatabase } from './setup.ts'
+import { addApplication, addCertificate, stopAutovacuum, useDatabase } from './setup.ts'
 
 const DAY = 86_400_000
 /** Days with rows; the partitions of the coming week are empty. */
 const DAYS = 4
-const tables = ['task', 'batch', 'inbox']
 
 const db = useDatabase()
 let app: string
@@ -32,11 +31,7 @@ beforeAll(async () => {
   app = await addApplication(db)
   certificateId = await addCertificate(db, app, 'fcm')
   await ensurePartitions(db, Date.now() - DAYS * DAY)
-  const { rows } = await db.pool.query(
-    `SELECT inhrelid::regclass AS name FROM pg_inherits WHERE inhparent = ANY($1::regclass[])`,
-    [tables],
-  )
-  for (const { name } of rows) await db.pool.query(`ALTER TABLE ${name} SET (autovacuum_enabled = false)`)
+  await stopAutovacuum(db, 'task', 'batch', 'inbox')
 })
 afterEach(() => db.pool.query('TRUNCATE task, batch, counter, inbox, slice, begin_lease, task_check'))
 

@@ -1,4 +1,4 @@
-import { acceptPlan } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { findImbalances } from '../src/readings/index.ts'
 import type { Database } from '../src/store/index.ts'

@@ -1,25 +1,14 @@
-import { randomUUID } from 'node:crypto'
-import type { VendorChannel } from '@herald/domain'
-import { saveCertificate } from '../src/certificates/index.ts'
-import { createSealer, type Database } from '../src/store/index.ts'
-import { createApplication } from '../src/tenants/index.ts'
+import type { Database } from '../src/store/index.ts'
 
+export { addApplication, addCertificate } from '@herald/testkit/sample-tenant'
 export { useDatabase } from '@herald/testkit/use-database'
 export { settlementOf } from './settlement-of.ts'
 
-export async function addApplication(db: Database): Promise<string> {
-  const created = await createApplication(db, { name: randomUUID(), packageName: '' })
-  if (created === 'taken') throw new Error('taken')
-  return created.appId
-}
-
-export async function addCertificate(
-  db: Database,
-  application: string,
-  channel: VendorChannel,
-  sealer = createSealer(Buffer.alloc(32)),
-): Promise<number> {
-  const fields = { name: '', appId: '', appKey: '', appSecret: '', certificate: '', extra: {} }
-  const place = { application, channel, environment: 'production' as const }
-  return (await saveCertificate(db, sealer, { ...place, ...fields })).id
+/** From now on only ANALYZE changes what Postgres knows of the partitions of these tables. */
+export async function stopAutovacuum({ pool }: Database, ...tables: string[]): Promise<void> {
+  const { rows } = await pool.query(
+    'SELECT inhrelid::regclass AS name FROM pg_inherits WHERE inhparent = ANY($1::regclass[])',
+    [tables],
+  )
+  for (const { name } of rows) await pool.query(`ALTER TABLE ${name} SET (autovacuum_enabled = false)`)
 }

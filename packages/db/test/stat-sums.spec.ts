@@ -1,5 +1,7 @@
 import type { Plan } from '@herald/domain'
-import { acceptPlan, sampleMessage, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
+import { sampleMessage } from '@herald/testkit/sample-message'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { readStats, type StatCounts, sumStats } from '../src/history/index.ts'
 import {

@@ -1,7 +1,9 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { acceptPlan, type TestDatabase, testDatabase, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
+import { type TestDatabase, testDatabase } from '@herald/testkit/database'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { certificateAt, hideCallbackKeys, saveCertificate } from '../src/certificates/index.ts'
 import {

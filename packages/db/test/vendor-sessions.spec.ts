@@ -9,7 +9,7 @@ const db = useDatabase({ max: 10 })
 let certificateId: number
 const sealer = createSealer(randomBytes(32))
 beforeAll(async () => {
-  certificateId = await addCertificate(db, await addApplication(db), 'huawei', sealer)
+  certificateId = await addCertificate(db, await addApplication(db), 'huawei', { sealer })
 })
 
 /** The same database, where the reply to a statement of this name arrives after `gate`. */

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import {
   constants,
   createSecureServer,
@@ -7,7 +6,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { listen } from '@herald/testkit'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { PoolEvent } from '../src/link-set.ts'
 import { ca, client, clientPfx, server as serverCertificate } from './support/certificates.ts'
@@ -38,15 +37,13 @@ async function startNode(handler: Handler, options: SecureServerOptions = {}) {
       handler(stream, headers, body)
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const port = await listen(server)
   pools.keep({
     close: async () => {
       for (const session of sessions) session.destroy()
       await new Promise((resolve) => server.close(resolve))
     },
   })
-  const { port } = server.address() as AddressInfo
   return { origin: `https://localhost:${port}`, port, sessions, seen, server }
 }
 

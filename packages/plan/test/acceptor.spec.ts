@@ -1,9 +1,10 @@
-import { saveCertificate } from '@herald/db/certificates'
 import { createSealer, type Database } from '@herald/db/store'
-import { createApplication } from '@herald/db/tenants'
 import type { NewTask } from '@herald/domain'
 import type { PushQueues } from '@herald/queue'
-import { sampleMessage, stubChannel, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { sampleMessage } from '@herald/testkit/sample-message'
+import { addApplication, addCertificate } from '@herald/testkit/sample-tenant'
+import { stubChannel } from '@herald/testkit/stub-channel'
 import { useDatabase } from '@herald/testkit/use-database'
 import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { AcceptorFull, createAcceptor, createCertificateCache } from '../src/index.ts'
@@ -12,30 +13,19 @@ const db = useDatabase()
 let appId: string
 const sealer = createSealer(Buffer.alloc(32))
 beforeAll(async () => {
-  appId = await addApplication('accepting')
+  appId = await addTenant('accepting')
 })
 
 /** Creates an application with a device on OPPO. */
-async function addApplication(name: string): Promise<string> {
-  const made = await createApplication(db, { name, packageName: '' })
-  if (made === 'taken') throw new Error('taken')
-  await saveCertificate(db, sealer, {
-    application: made.appId,
-    channel: 'oppo',
-    environment: 'production',
-    name: 'oppo',
-    appId: 'a',
-    appKey: 'k',
-    appSecret: 's',
-    certificate: '',
-    extra: {},
-  })
+async function addTenant(name: string): Promise<string> {
+  const application = await addApplication(db, name)
+  await addCertificate(db, application, 'oppo', { name: 'oppo', appId: 'a', appKey: 'k', appSecret: 's' })
   await db.pool.query(
     `WITH made AS (INSERT INTO device (app_id, guid, push_token, platform) VALUES ($1, 'g', $2, 'android') RETURNING id)
      INSERT INTO binding (device_id, channel, app_id, token) SELECT id, 'oppo', $1, 'token' FROM made`,
-    [made.appId, `p-${name}`],
+    [application, `p-${name}`],
   )
-  return made.appId
+  return application
 }
 
 /** The statement that commits tasks has a name for each kind of commit. */
@@ -155,7 +145,7 @@ describe('an acceptor', () => {
     const acceptor = open(db, { ahead: async () => 4 })
     const pushTo = (app: string) =>
       acceptor.accept(task({ appId: app, strategy: 'ospush_only', sequence: ['oppo'] }))
-    const other = await addApplication('quiet')
+    const other = await addTenant('quiet')
     const flood = await Promise.all(Array.from({ length: 400 }, () => pushTo(appId)))
     const states = await statesOf(flood)
     expect(states.filter((state) => state === 'released').length).toBeGreaterThan(0)
@@ -181,7 +171,7 @@ describe('an acceptor', () => {
       return db.pool.query(statement)
     }
     const acceptor = open({ ...db, pool: { query } } as unknown as Database)
-    const other = await addApplication('patient')
+    const other = await addTenant('patient')
     const flood = Array.from({ length: 1000 }, () => acceptor.accept(task()))
     // As many groups as may be in progress.
     await until(() => groups.length === 3)
@@ -259,11 +249,11 @@ describe('an acceptor', () => {
       return db.pool.query(statement)
     }
     const acceptor = open({ ...db, pool: { query } } as unknown as Database)
-    const apps = [appId, await addApplication('second')]
+    const apps = [appId, await addTenant('second')]
     const flood = apps.flatMap((app) =>
       Array.from({ length: 4_000 }, () => acceptor.accept(task({ appId: app })).catch((error) => error)),
     )
-    const other = await addApplication('third')
+    const other = await addTenant('third')
     const answers = Array.from({ length: 100 }, () => acceptor.accept(task({ appId: other })))
     written.resolve()
     expect((await Promise.all(answers)).every(({ fresh }) => fresh)).toBe(true)

@@ -4,22 +4,21 @@ import {
   openBreaker,
   recordFailedCheck,
   removeCertificate,
-  saveCertificate,
   storeHold,
 } from '@herald/db/certificates'
 import { createSealer } from '@herald/db/store'
-import { createApplication } from '@herald/db/tenants'
-import { stubChannel, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { addApplication, addCertificate } from '@herald/testkit/sample-tenant'
+import { stubChannel } from '@herald/testkit/stub-channel'
 import { useDatabase } from '@herald/testkit/use-database'
 import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { createCertificateCache, type ReadCertificate } from '../src/index.ts'
 
 const db = useDatabase({ partitions: false })
+const keys = { appId: 'a', appKey: 'k', appSecret: 's' }
 let application: string
 beforeAll(async () => {
-  const made = await createApplication(db, { name: 'cached', packageName: '' })
-  if (made === 'taken') throw new Error('taken')
-  application = made.appId
+  application = await addApplication(db, 'cached')
 })
 
 describe('the certificate cache', () => {
@@ -34,19 +33,10 @@ describe('the certificate cache', () => {
       },
     }
     const place = { application, channel: 'oppo', environment: 'production' } as const
-    const save = (name: string) =>
-      saveCertificate(db, sealer, {
-        ...place,
-        name,
-        appId: 'a',
-        appKey: 'k',
-        appSecret: 's',
-        certificate: '',
-        extra: {},
-      })
+    const save = (name: string) => addCertificate(db, application, 'oppo', { name, ...keys, sealer })
     const now = performance.now.bind(performance)
     const clock = jest.spyOn(performance, 'now')
-    const { id } = await save('first')
+    const id = await save('first')
     const adapters = { oppo: stubChannel('oppo', { url: 'http://127.0.0.1:1' }) }
     const cache = createCertificateCache({ db, sealer: counting, adapters })
     const stored = async () => {
@@ -91,11 +81,7 @@ describe('the certificate cache', () => {
   it('costs one statement per second, however many applications are in use', async () => {
     const sealer = createSealer(Buffer.alloc(32))
     const many: string[] = []
-    for (let n = 0; n < 20; n++) {
-      const made = await createApplication(db, { name: `tenant ${n}`, packageName: '' })
-      if (made === 'taken') throw new Error('taken')
-      many.push(made.appId)
-    }
+    for (let n = 0; n < 20; n++) many.push(await addApplication(db, `tenant ${n}`))
     const cache = createCertificateCache({ db, sealer, adapters: {} })
     const now = performance.now.bind(performance)
     const clock = jest.spyOn(performance, 'now')
@@ -119,17 +105,7 @@ describe('the certificate cache', () => {
   it('treats a certificate that no key opens as unusable, and serves the others', async () => {
     const [ours, lost] = [createSealer(Buffer.alloc(32)), createSealer(Buffer.alloc(32, 1))]
     const save = (channel: 'oppo' | 'vivo', sealer: typeof ours) =>
-      saveCertificate(db, sealer, {
-        application,
-        channel,
-        environment: 'production',
-        name: channel,
-        appId: 'a',
-        appKey: 'k',
-        appSecret: 's',
-        certificate: '',
-        extra: {},
-      })
+      addCertificate(db, application, channel, { name: channel, ...keys, sealer })
     const broken = await save('oppo', lost)
     const good = await save('vivo', ours)
     const adapters = {
@@ -138,30 +114,19 @@ describe('the certificate cache', () => {
     }
     const cache = createCertificateCache({ db, sealer: ours, adapters })
     const certificates = await cache.of(application)
-    expect(certificates.serving('vivo', 1)).toMatchObject({ stored: { id: good.id, appSecret: 's' } })
+    expect(certificates.serving('vivo', 1)).toMatchObject({ stored: { id: good, appSecret: 's' } })
     expect(certificates.serving('oppo', 1)).toMatchObject({
       problem: { text: expect.stringContaining('HERALD_MASTER_KEY is not the key') },
     })
-    expect(await cache.byId(good.id)).toMatchObject({ stored: { id: good.id } })
-    expect(await cache.byId(broken.id)).toMatchObject({ sealedId: broken.id })
+    expect(await cache.byId(good)).toMatchObject({ stored: { id: good } })
+    expect(await cache.byId(broken)).toMatchObject({ sealedId: broken })
   })
 
   it('picks the certificate of the binding’s region', async () => {
     const sealer = createSealer(Buffer.alloc(32))
-    const made = await createApplication(db, { name: 'regions', packageName: '' })
-    if (made === 'taken') throw new Error('taken')
+    const regional = await addApplication(db, 'regions')
     const save = (channel: 'oppo' | 'meizu', region: string, environment: 'production' | 'development') =>
-      saveCertificate(db, sealer, {
-        application: made.appId,
-        channel,
-        environment,
-        name: '',
-        appId: 'a',
-        appKey: 'k',
-        appSecret: 's',
-        certificate: '',
-        extra: { region },
-      })
+      addCertificate(db, regional, channel, { environment, ...keys, extra: { region }, sealer })
     const oppo = await save('oppo', 'cn', 'production')
     const mainland = await save('meizu', 'cn', 'production')
     const overseas = await save('meizu', 'intl', 'production')
@@ -171,22 +136,22 @@ describe('the certificate cache', () => {
       meizu: stubChannel('meizu', { url: 'http://127.0.0.1:1' }),
     }
     const cache = createCertificateCache({ db, sealer, adapters })
-    const { serving } = await cache.of(made.appId)
+    const { serving } = await cache.of(regional)
     const idOf = (found: ReturnType<typeof serving>) => ('stored' in found ? found.stored.id : found.problem)
-    expect(idOf(serving('meizu', 1))).toBe(mainland.id)
-    expect(idOf(serving('meizu', 1, 'intl'))).toBe(overseas.id)
-    expect(idOf(serving('meizu', 0))).toBe(test.id)
+    expect(idOf(serving('meizu', 1))).toBe(mainland)
+    expect(idOf(serving('meizu', 1, 'intl'))).toBe(overseas)
+    expect(idOf(serving('meizu', 0))).toBe(test)
     // There is none for development: the one for production sends, if it is of the region.
-    expect(idOf(serving('meizu', 0, 'intl'))).toBe(overseas.id)
-    expect(idOf(serving('oppo', 1, 'intl'))).toBe(oppo.id)
+    expect(idOf(serving('meizu', 0, 'intl'))).toBe(overseas)
+    expect(idOf(serving('oppo', 1, 'intl'))).toBe(oppo)
     await removeCertificate(db, sealer, {
-      application: made.appId,
+      application: regional,
       channel: 'meizu',
       environment: 'production',
       region: 'intl',
     })
-    cache.forget(made.appId)
-    const left = await cache.of(made.appId)
+    cache.forget(regional)
+    const left = await cache.of(regional)
     expect(idOf(left.serving('meizu', 1, 'intl'))).toEqual({
       code: 'herald.no_certificate',
       text: 'flyme has no production certificate for the region intl',

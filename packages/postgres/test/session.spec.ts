@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net'
-import { type TestDatabase, testDatabase } from '@herald/testkit'
+import { listen } from '@herald/testkit'
+import { type TestDatabase, testDatabase } from '@herald/testkit/database'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type pg from 'pg'
 import { SessionPool, sessionLimits } from '../src/index.ts'
@@ -81,8 +82,7 @@ async function startRefusing(target: URL): Promise<{ server: Server; port: numbe
       inner.pipe(outer).pipe(inner)
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return { server, port: (server.address() as { port: number }).port }
+  return { server, port: await listen(server) }
 }
 
 /** The module under another address, so without its state: a refusal is remembered for the process. */

@@ -1,8 +1,8 @@
-import { clearHolds, saveCertificate } from '@herald/db/certificates'
+import { clearHolds } from '@herald/db/certificates'
 import { createSealer } from '@herald/db/store'
-import { createApplication } from '@herald/db/tenants'
 import { type CertificateCache, createCertificateCache } from '@herald/plan'
 import { until } from '@herald/testkit'
+import { addApplication, addCertificate } from '@herald/testkit/sample-tenant'
 import { useDatabase } from '@herald/testkit/use-database'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { certificateHolds } from '../src/certificate-holds.ts'
@@ -16,14 +16,10 @@ describe('the holds of a certificate', () => {
   const db = useDatabase({ partitions: false })
   let app: string
   let id: number
-  const fields = { name: '', appId: '', appKey: '', appSecret: '', certificate: '', extra: {} }
-  const save = () =>
-    saveCertificate(db, sealer, { application: app, channel: 'vivo', environment: 'production', ...fields })
+  const save = () => addCertificate(db, app, 'vivo', { sealer })
   beforeEach(async () => {
-    const made = await createApplication(db, { name: `holds ${Math.random()}`, packageName: '' })
-    if (made === 'taken') throw new Error('taken')
-    app = made.appId
-    id = (await save()).id
+    app = await addApplication(db)
+    id = await save()
   })
 
   let time = Date.now()

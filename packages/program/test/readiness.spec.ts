@@ -1,7 +1,8 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { readSettings } from '@herald/settings'
 import { createLogger, createRegistry } from '@herald/telemetry'
-import { describeWith, freePort, startApp, testDatabase, testRedis, until } from '@herald/testkit'
+import { describeWith, freePort, listen, startApp, testRedis, until } from '@herald/testkit'
+import { testDatabase } from '@herald/testkit/database'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { openContext } from '../src/index.ts'
 
@@ -37,7 +38,7 @@ async function startProxy(url: string) {
     upstream.on('close', () => socket.destroy())
   })
   const port = await freePort()
-  const open = () => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  const open = () => listen(server, port)
   await open()
   return {
     url: Object.assign(new URL(url), { host: `127.0.0.1:${port}` }).href,

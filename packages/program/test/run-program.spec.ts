@@ -1,4 +1,5 @@
-import { startProcess, type TestDatabase, testDatabase } from '@herald/testkit'
+import { startProcess } from '@herald/testkit'
+import { type TestDatabase, testDatabase } from '@herald/testkit/database'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 
 let database: TestDatabase

@@ -1,11 +1,12 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { type Certificate, isUnsupported } from '@herald/channels'
 import { adapter as apns } from '@herald/channels/apns'
 import { saveCertificate } from '@herald/db/certificates'
 import { createSealer } from '@herald/db/store'
-import { createApplication } from '@herald/db/tenants'
 import { type ApnsSimulator, startApnsSimulator } from '@herald/simulators/apns'
-import { sampleMessage } from '@herald/testkit'
+import { newSigningKey } from '@herald/testkit'
+import { sampleMessage } from '@herald/testkit/sample-message'
+import { addApplication } from '@herald/testkit/sample-tenant'
 import { useDatabase } from '@herald/testkit/use-database'
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals'
 import type { Context } from '../src/service.ts'
@@ -13,11 +14,7 @@ import { transportDeps } from '../src/transport-deps.ts'
 
 const sealer = createSealer(randomBytes(32))
 const [keyId, teamId, bundleId] = ['ABC123DEFG', 'TEAM123456', 'com.example.Parcel']
-const newKey = () =>
-  generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    .privateKey.export({ type: 'pkcs8', format: 'pem' })
-    .toString()
-const p8 = newKey()
+const p8 = newSigningKey()
 
 const db = useDatabase({ partitions: false })
 let simulator: ApnsSimulator
@@ -31,10 +28,9 @@ async function addRecord(
   environment: Certificate['environment'],
   key = p8,
 ): Promise<Certificate> {
-  const created = await createApplication(db, { name, packageName: '' })
-  if (created === 'taken') throw new Error('taken')
+  const application = await addApplication(db, name)
   const fields = { name, appId: bundleId, appKey: keyId, appSecret: teamId, certificate: key, extra: {} }
-  const place = { application: created.appId, channel: 'apns', environment } as const
+  const place = { application, channel: 'apns', environment } as const
   const { id } = await saveCertificate(db, sealer, { ...place, ...fields })
   return { id, ...place, ...fields }
 }
@@ -92,7 +88,7 @@ it('gives all records with one signing key the same provider token', async () =>
 
 it('gives a record with another key its own token', async () => {
   const before = await db.pool.query('SELECT count(*)::int AS keys FROM shared_session')
-  expect(await send(await addRecord('fourth', 'production', newKey()))).toBe('misconfigured')
+  expect(await send(await addRecord('fourth', 'production', newSigningKey()))).toBe('misconfigured')
   const after = await db.pool.query('SELECT count(*)::int AS keys FROM shared_session')
   expect(after.rows[0].keys).toBe(before.rows[0].keys + 1)
 })

@@ -1,4 +1,5 @@
-import { describeWith, testDatabase, testRedis } from '@herald/testkit'
+import { describeWith, testRedis } from '@herald/testkit'
+import { testDatabase } from '@herald/testkit/database'
 import type { describe } from '@jest/globals'
 import { Redis } from 'ioredis'
 

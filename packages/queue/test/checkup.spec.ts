@@ -1,4 +1,5 @@
-import { describeWith, freePort, testDatabase, testRedis } from '@herald/testkit'
+import { describeWith, freePort, testRedis } from '@herald/testkit'
+import { testDatabase } from '@herald/testkit/database'
 import { describe, expect, it } from '@jest/globals'
 import { examineQueue } from '../src/checkup.ts'
 import { openQueues, QueueUnavailable } from '../src/index.ts'

@@ -1,5 +1,6 @@
 import { channels } from '@herald/domain'
-import { type TestDatabase, testDatabase, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { type TestDatabase, testDatabase } from '@herald/testkit/database'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import pg from 'pg'
 import { nativeQueue, openQueues, pushQueue } from '../src/index.ts'

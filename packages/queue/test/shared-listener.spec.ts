@@ -1,4 +1,5 @@
-import { type TestDatabase, testDatabase, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { type TestDatabase, testDatabase } from '@herald/testkit/database'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import pg from 'pg'
 import { createSharedListener } from '../src/shared-listener.ts'

@@ -1,6 +1,7 @@
-import { generateKeyPairSync, sign } from 'node:crypto'
+import { sign } from 'node:crypto'
 import type { OutgoingHttpHeaders } from 'node:http2'
 import { request as httpsRequest } from 'node:https'
+import { newSigningKey } from '@herald/testkit'
 import { type H2Client, openH2Client } from '@herald/testkit/h2-client'
 import { bundleId, issuePushCertificate, newAppleAuthority } from '@herald/testkit/push-certificate'
 import { afterEach, describe, expect, it } from '@jest/globals'
@@ -8,12 +9,8 @@ import { type ApnsSimulator, type ApnsSimulatorOptions, startApnsSimulator } fro
 
 const keyId = 'ABC123DEFG'
 const teamId = 'TEAM123456'
-const newKey = () =>
-  generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    .privateKey.export({ type: 'pkcs8', format: 'pem' })
-    .toString()
-const key = newKey()
-const relatedKey = newKey()
+const key = newSigningKey()
+const relatedKey = newSigningKey()
 const token = '00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0'
 const alert = '{"aps":{"alert":{"title":"Order","body":"Shipped"},"badge":5},"task_id":"7"}'
 

@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { closeServer, listen } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Acceptance } from '../src/frame/ledger.ts'
 import { watchReplies } from '../src/frame/reply-watch.ts'
 
 let server: Server
+let port: number
 let unheard: string[]
 let nextRequest: PromiseWithResolvers<() => ServerResponse>
 let closed: PromiseWithResolvers<void>
@@ -26,15 +28,11 @@ beforeEach(async () => {
   })
   const replies = watchReplies(server, (lost) => unheard.push(...lost.map(({ token }) => token)))
   server.on('connection', (socket) => socket.once('close', () => closed.resolve()))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  port = await listen(server)
 })
-afterEach(async () => {
-  server.closeAllConnections()
-  await new Promise((resolve) => server.close(resolve))
-})
+afterEach(() => closeServer(server))
 
-const open = () => connect((server.address() as AddressInfo).port, '127.0.0.1')
+const open = () => connect(port, '127.0.0.1')
 /** Sends a request and returns what replies to it. */
 function ask(socket: Socket, path: string): Promise<() => ServerResponse> {
   const { promise } = nextRequest

@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { closeServer, listen } from './servers.ts'
 
 export type ReceivedPost = { path: string; headers: Record<string, string>; body: Buffer }
 
@@ -26,9 +26,8 @@ export async function startReceiver(): Promise<Receiver> {
     response.end()
     for (const look of waiting) look()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listen(server)}`,
     posts,
     until: (enough, limitMs = 60_000) =>
       new Promise((resolve, reject) => {
@@ -45,10 +44,6 @@ export async function startReceiver(): Promise<Receiver> {
         waiting.add(look)
         look()
       }),
-    async close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      server.closeAllConnections()
-      await closed
-    },
+    close: () => closeServer(server),
   }
 }

@@ -1,4 +1,5 @@
 import { connect, createServer, type Socket } from 'node:net'
+import { listen } from './servers.ts'
 
 /** A TCP proxy that can drop traffic as a lost network does: no data, no error, no end. */
 export type SilentProxy = {
@@ -50,7 +51,7 @@ export async function startSilentProxy(target: number): Promise<SilentProxy> {
     inner.on('end', () => outer.end())
     outer.pipe(inner)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const port = await listen(server)
 
   function silence([inner, outer]: [Socket, Socket]): void {
     silenced.add(inner)
@@ -62,7 +63,7 @@ export async function startSilentProxy(target: number): Promise<SilentProxy> {
   }
 
   return {
-    port: (server.address() as { port: number }).port,
+    port,
     silenceOpen,
     silenceAll: () => {
       silent = true

@@ -4,16 +4,9 @@ import { join } from 'node:path'
 import { startPostgres } from '@herald/embedded'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import pg from 'pg'
-import {
-  describeWith,
-  fillDataDirectory,
-  freePort,
-  hasProgram,
-  startProcess,
-  testDatabase,
-  testRedis,
-  until,
-} from '../src/index.ts'
+import { fillDataDirectory } from '../src/data-directory.ts'
+import { testDatabase } from '../src/database.ts'
+import { describeWith, freePort, hasProgram, startProcess, testRedis, until } from '../src/index.ts'
 import { openResources } from '../src/open-resources.ts'
 
 async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {

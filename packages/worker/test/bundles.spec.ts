@@ -1,21 +1,19 @@
-import type { ChannelAdapter, Limits, Transport } from '@herald/channels'
-import { closeCertificate, saveCertificate } from '@herald/db/certificates'
-import { bind } from '@herald/db/devices'
+import type { Limits, Transport } from '@herald/channels'
+import { closeCertificate } from '@herald/db/certificates'
 import { findImbalances, taskCountersSql, taskStatesSql } from '@herald/db/readings'
-import { createSealer, type Database } from '@herald/db/store'
+import type { Database } from '@herald/db/store'
 import { acceptTasks, cancelTask, endLostBundles, taskFailures } from '@herald/db/tasks'
-import { createApplication } from '@herald/db/tenants'
 import type { Outcome } from '@herald/domain'
 import { createCertificateCache } from '@herald/plan'
-import { sampleMessage, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { sampleMessage } from '@herald/testkit/sample-message'
+import { addApplication, addCertificate } from '@herald/testkit/sample-tenant'
 import { useDatabase } from '@herald/testkit/use-database'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { createAnswers } from '../src/answers.ts'
-import { createRunner } from '../src/runner.ts'
-import { createTransports } from '../src/transports.ts'
+import { adapterWith, insertDevice, openWorker, sealer } from './harness.ts'
 
 const db = useDatabase()
-const sealer = createSealer(Buffer.alloc(32))
 afterEach(async () => expect(await findImbalances(db)).toEqual([]))
 
 type Send = Transport<unknown>['send']
@@ -29,66 +27,28 @@ function workerWith(
     answers = createAnswers(db, () => {}),
   } = {},
 ) {
-  const adapter: ChannelAdapter = {
-    name: 'apns',
-    tokensPerCall: 1000,
-    onePerDevice: true,
+  const adapter = adapterWith({
     absoluteBadge: true,
-    readSettings: ({ name }) => ({ name }),
     limits: () => ({ timeZone: 'UTC', ...limits }),
-    defaultClass: () => 'marketing',
     mapPayload: ({ taskId }) => ({ taskId }),
-    checkToken: () => undefined,
     open: () => ({
       send,
       ...(sendEach && { sendEach }),
       check: async () => ({ ok: true }),
       close: async () => {},
     }),
-  }
-  return createRunner({
-    db: on,
-    answers,
-    certificates: createCertificateCache({ db, sealer, adapters: { apns: adapter } }),
-    transports: createTransports(
-      () => ({}) as never,
-      () => {},
-      { max: 100, idleMs: 3_600_000 },
-    ),
-    channel: 'apns',
-    worker: 'w',
-    timeoutMs: 60_000,
-    log: { info: () => {}, warn: () => {}, error: () => {} },
   })
+  const certificates = createCertificateCache({ db, sealer, adapters: { apns: adapter } })
+  return openWorker({ db: on, answers, certificates })
 }
 
 type Tenant = { appId: string; certificateId: number; device: number; token: string }
 let made = 0
 async function tenant(): Promise<Tenant> {
   const token = `tenant-${++made}`
-  const created = await createApplication(db, { name: token, packageName: '' })
-  if (created === 'taken') throw new Error('taken')
-  const { appId } = created
-  const { id } = await saveCertificate(db, sealer, {
-    application: appId,
-    channel: 'apns',
-    environment: 'production',
-    name: token,
-    appId: '',
-    appKey: '',
-    appSecret: '',
-    certificate: '',
-    extra: {},
-  })
-  return { appId, certificateId: id, device: await addDevice(appId, token), token }
-}
-async function addDevice(appId: string, token: string): Promise<number> {
-  const { rows } = await db.pool.query<{ id: number }>(
-    'INSERT INTO device (app_id, guid, push_token) VALUES ($1, $2, $2) RETURNING id',
-    [appId, token],
-  )
-  await bind(db, { appId, deviceId: rows[0]!.id, channel: 'apns', token, environment: 'production' })
-  return rows[0]!.id
+  const appId = await addApplication(db, token)
+  const certificateId = await addCertificate(db, appId, 'apns', { name: token })
+  return { appId, certificateId, device: await insertDevice(db, appId, token), token }
 }
 
 /** Accepts one push for each tenant in one commit. */
@@ -288,7 +248,7 @@ describe('a job with a bundle', () => {
     const list = [one]
     for (let n = 1; n < 5; n++) {
       const token = `${one.token}-${n}`
-      list.push({ ...one, device: await addDevice(one.appId, token), token })
+      list.push({ ...one, device: await insertDevice(db, one.appId, token), token })
     }
     const { tasks, job } = await push(list)
     const calls: unknown[] = []

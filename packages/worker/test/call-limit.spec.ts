@@ -1,5 +1,5 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { until } from '@herald/testkit'
+import { connect, createServer, type Socket } from 'node:net'
+import { listen, until } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { limitCall } from '../src/call-limit.ts'
 
@@ -32,8 +32,7 @@ describe('the time limit of a call', () => {
   it('ends it after the replies that arrived while the event loop stood still', async () => {
     const accepted = Promise.withResolvers<Socket>()
     const server = createServer((socket) => accepted.resolve(socket))
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    const client = connect(await listen(server), '127.0.0.1')
     const socket = await accepted.promise
     const seen: string[] = []
     client.on('data', () => seen.push('reply'))

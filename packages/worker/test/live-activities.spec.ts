@@ -1,29 +1,23 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { isUnsupported, type Recipient, type TransportDeps } from '@herald/channels'
 import { adapter as apns } from '@herald/channels/apns'
-import { saveCertificate } from '@herald/db/certificates'
-import { bind, bindActivity, takeActivities } from '@herald/db/devices'
+import { bindActivity, takeActivities } from '@herald/db/devices'
 import { findImbalances } from '@herald/db/readings'
-import { createSealer } from '@herald/db/store'
 import { claimBatches, taskFailures } from '@herald/db/tasks'
-import { createApplication } from '@herald/db/tenants'
 import type { Audience, Message } from '@herald/domain'
 import { createCertificateCache } from '@herald/plan'
 import { type ApnsSimulator, startApnsSimulator } from '@herald/simulators/apns'
-import { acceptPlan } from '@herald/testkit'
+import { newSigningKey } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { sampleMessage } from '@herald/testkit/sample-message'
+import { addApplication, addCertificate } from '@herald/testkit/sample-tenant'
 import { useDatabase } from '@herald/testkit/use-database'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { createAnswers } from '../src/answers.ts'
-import { createRunner } from '../src/runner.ts'
 import { createTransports } from '../src/transports.ts'
+import { insertDevice, openWorker, sealer } from './harness.ts'
 
 const bundleId = 'com.example.shop'
 const [keyId, teamId] = ['ABC123DEFG', 'TEAM123456']
-const key = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  .privateKey.export({ type: 'pkcs8', format: 'pem' })
-  .toString()
-const sealer = createSealer(Buffer.alloc(32))
+const key = newSigningKey()
 
 const db = useDatabase({ max: 8 })
 let app: string
@@ -32,12 +26,9 @@ let simulator: ApnsSimulator
 const closers: (() => Promise<void>)[] = []
 
 beforeAll(async () => {
-  const made = await createApplication(db, { name: 'activities', packageName: '' })
-  if (made === 'taken') throw new Error('taken')
-  app = made.appId
+  app = await addApplication(db, 'activities')
   simulator = await startApnsSimulator({ keys: [{ keyId, teamId, key }], strict: true })
-  const saved = await saveCertificate(db, sealer, { application: app, ...certificate })
-  certificateId = saved.id
+  certificateId = await addCertificate(db, app, 'apns', certificate)
 })
 afterAll(async () => {
   for (const close of closers) await close()
@@ -82,18 +73,13 @@ function transportDeps(): TransportDeps {
 }
 
 /** A worker with connections of its own, as one process has. */
-function worker(): ReturnType<typeof createRunner> {
+function worker(): ReturnType<typeof openWorker> {
   const transports = createTransports(transportDeps, () => {}, { max: 100, idleMs: 3_600_000 })
   closers.push(() => transports.close())
-  return createRunner({
+  return openWorker({
     db,
-    answers: createAnswers(db, () => {}),
     certificates: createCertificateCache({ db, sealer, adapters: { apns } }),
     transports,
-    channel: 'apns',
-    worker: 'w',
-    timeoutMs: 60_000,
-    log: { info: () => {}, warn: () => {}, error: () => {} },
   })
 }
 
@@ -102,13 +88,7 @@ const newToken = () => (++made).toString(16).padStart(80, 'a')
 
 async function addDevice(): Promise<{ deviceId: number; token: string }> {
   const token = newToken()
-  const { rows } = await db.pool.query<{ id: number }>(
-    'INSERT INTO device (app_id, guid, push_token) VALUES ($1, $2, $2) RETURNING id',
-    [app, token],
-  )
-  const deviceId = rows[0]!.id
-  await bind(db, { appId: app, deviceId, channel: 'apns', token, environment: 'production' })
-  return { deviceId, token }
+  return { deviceId: await insertDevice(db, app, token), token }
 }
 
 async function addActivity(name: string, deviceId?: number, kind: 'activity' | 'start' = 'activity') {

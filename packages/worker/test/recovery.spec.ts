@@ -1,21 +1,17 @@
-import type { ChannelAdapter, CheckResult, Limits, SendContext, Transport } from '@herald/channels'
-import { saveCertificate } from '@herald/db/certificates'
-import { bind } from '@herald/db/devices'
+import type { CheckResult, Limits, SendContext, Transport } from '@herald/channels'
 import { findImbalances } from '@herald/db/readings'
-import { createSealer } from '@herald/db/store'
 import { certificatesToWake, readyCertificates, releaseReady, wakeBatches } from '@herald/db/tasks'
-import { createApplication } from '@herald/db/tenants'
 import { type Outcome, PATIENCE_SECONDS, type RecoveryPauses } from '@herald/domain'
 import { createCertificateCache } from '@herald/plan'
-import { acceptPlan, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
+import { addApplication, addCertificate } from '@herald/testkit/sample-tenant'
 import { useDatabase } from '@herald/testkit/use-database'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { ANSWERS_WRITTEN_MS, createAnswers } from '../src/answers.ts'
-import { createRunner } from '../src/runner.ts'
-import { createTransports } from '../src/transports.ts'
+import { adapterWith, insertDevice, openWorker, sealer } from './harness.ts'
 
 const db = useDatabase({ max: 8 })
-const sealer = createSealer(Buffer.alloc(32))
 afterEach(async () => expect(await findImbalances(db)).toEqual([]))
 
 // So long that a spec in which a pause matters cannot pass by waiting.
@@ -34,25 +30,15 @@ type Vendor = {
 
 /** A tenant whose vendor is `vendor`, which the spec may change. */
 async function tenant(vendor: Vendor, channels: readonly ('fcm' | 'xiaomi')[] = ['fcm']) {
-  const made = await createApplication(db, { name: `tenant ${Math.random()}`, packageName: '' })
-  if (made === 'taken') throw new Error('taken')
-  const { appId } = made
-  const fields = { name: '', appId: '', appKey: '', appSecret: '', certificate: '', extra: {} }
-  const save = (channel: 'fcm' | 'xiaomi') =>
-    saveCertificate(db, sealer, { application: appId, channel, environment: 'production', ...fields })
-  const [saved] = [...(await Promise.all(channels.map(save)))]
-  const id = saved!.id
+  const appId = await addApplication(db)
+  const saved = await Promise.all(channels.map((channel) => addCertificate(db, appId, channel)))
+  const id = saved[0]!
   const seen = { sends: 0, checks: 0, opened: 0, closed: 0 }
 
-  const adapter: ChannelAdapter = {
+  const adapter = adapterWith({
     name: 'fcm',
-    tokensPerCall: 1000,
     onePerDevice: false,
-    readSettings: () => ({}),
     limits: () => ({ timeZone: 'UTC', ...vendor.limits }),
-    defaultClass: () => 'marketing',
-    mapPayload: () => ({}),
-    checkToken: () => undefined,
     open() {
       seen.opened++
       return {
@@ -70,7 +56,7 @@ async function tenant(vendor: Vendor, channels: readonly ('fcm' | 'xiaomi')[] = 
         },
       }
     },
-  }
+  })
   /** A worker process: it has its own cache, connections and counters. */
   const worker = ({
     warn = () => {},
@@ -85,22 +71,8 @@ async function tenant(vendor: Vendor, channels: readonly ('fcm' | 'xiaomi')[] = 
       sealer,
       adapters: { fcm: adapter, xiaomi: { ...adapter, name: 'xiaomi' } },
     })
-    const run = createRunner({
-      db,
-      answers,
-      wait,
-      certificates,
-      transports: createTransports(
-        () => ({}) as never,
-        () => {},
-        { max: 100, idleMs: 3_600_000 },
-      ),
-      channel: 'fcm',
-      worker: 'w',
-      timeoutMs: 60_000,
-      pauses,
-      log: { info: () => {}, warn, error: () => {} },
-    })
+    const log = { info: () => {}, warn, error: () => {} }
+    const run = openWorker({ db, answers, wait, certificates, channel: 'fcm', pauses, log })
     return {
       answers,
       /** With certificates as they are now, unless `cached`: another process would see a change within a second. */
@@ -111,16 +83,7 @@ async function tenant(vendor: Vendor, channels: readonly ('fcm' | 'xiaomi')[] = 
       },
     }
   }
-  async function device(): Promise<number> {
-    const token = `t${Math.random()}`
-    const { rows } = await db.pool.query<{ id: number }>(
-      'INSERT INTO device (app_id, guid, push_token) VALUES ($1, $2, $2) RETURNING id',
-      [appId, token],
-    )
-    for (const channel of channels)
-      await bind(db, { appId, deviceId: rows[0]!.id, channel, token, environment: 'production' })
-    return rows[0]!.id
-  }
+  const device = () => insertDevice(db, appId, `t${Math.random()}`, channels)
   return {
     id,
     appId,

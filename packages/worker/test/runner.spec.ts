@@ -1,40 +1,26 @@
-import type { ChannelAdapter, Limits, Transport } from '@herald/channels'
-import { closeCertificate, governorOf, saveCertificate, takePermits } from '@herald/db/certificates'
-import { bind, openPushTokens } from '@herald/db/devices'
+import type { Limits, Transport } from '@herald/channels'
+import { closeCertificate, governorOf, takePermits } from '@herald/db/certificates'
+import { openPushTokens } from '@herald/db/devices'
 import { erase } from '@herald/db/erasure'
 import { findEventImbalances, findImbalances } from '@herald/db/readings'
-import { createSealer, type Database } from '@herald/db/store'
+import type { Database } from '@herald/db/store'
 import { claimBatches, taskFailures } from '@herald/db/tasks'
-import { createApplication } from '@herald/db/tenants'
 import { createCertificateCache } from '@herald/plan'
-import { acceptPlan, until } from '@herald/testkit'
+import { until } from '@herald/testkit'
+import { acceptPlan } from '@herald/testkit/accept-plan'
 import { sampleMessage } from '@herald/testkit/sample-message'
+import { addApplication, addCertificate } from '@herald/testkit/sample-tenant'
 import { useDatabase } from '@herald/testkit/use-database'
 import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { createAnswers } from '../src/answers.ts'
-import { createRunner } from '../src/runner.ts'
-import { createTransports } from '../src/transports.ts'
+import { adapterWith, insertDevice, openWorker, sealer } from './harness.ts'
 
 const db = useDatabase()
 let app: string
 let certificateId: number
-const sealer = createSealer(Buffer.alloc(32))
 beforeAll(async () => {
-  const made = await createApplication(db, { name: 'runner', packageName: '' })
-  if (made === 'taken') throw new Error('taken')
-  app = made.appId
-  const saved = await saveCertificate(db, sealer, {
-    application: app,
-    channel: 'apns',
-    environment: 'production',
-    name: '',
-    appId: '',
-    appKey: '',
-    appSecret: '',
-    certificate: '',
-    extra: {},
-  })
-  certificateId = saved.id
+  app = await addApplication(db, 'runner')
+  certificateId = await addCertificate(db, app, 'apns')
 })
 afterEach(async () => expect(await findImbalances(db)).toEqual([]))
 
@@ -44,51 +30,26 @@ function workerWith(
   limits: Partial<Limits> = {},
   onOpen: (settings: unknown) => void = () => {},
 ) {
-  const adapter: ChannelAdapter = {
-    name: 'apns',
-    tokensPerCall: 1000,
-    onePerDevice: true,
-    readSettings: ({ name }) => ({ name }),
+  const adapter = adapterWith({
     limits: (_settings, messageClass) => ({
       timeZone: 'UTC',
       ...limits,
       perDevicePerDay: messageClass === 'marketing' ? limits.perDevicePerDay : undefined,
     }),
-    defaultClass: () => 'marketing',
-    mapPayload: () => ({}),
     withdrawal: ({ taskId }) => ({ withdraws: taskId }),
-    checkToken: () => undefined,
     open(settings) {
       onOpen(settings)
       return { send, check: async () => ({ ok: true }), close: async () => {} }
     },
-  }
-  return createRunner({
+  })
+  return openWorker({
     db,
-    answers: createAnswers(db, () => {}),
     // A copy, so that it does not get its reports of changes from a look that another worker made before a tenant was added.
     certificates: createCertificateCache({ db: { ...db }, sealer, adapters: { apns: adapter } }),
-    transports: createTransports(
-      () => ({}) as never,
-      () => {},
-      { max: 100, idleMs: 3_600_000 },
-    ),
-    channel: 'apns',
-    worker: 'w',
-    timeoutMs: 60_000,
-    log: { info: () => {}, warn: () => {}, error: () => {} },
   })
 }
 
-async function addDevice(token: string, appId = app): Promise<number> {
-  const { rows } = await db.pool.query<{ id: number }>(
-    'INSERT INTO device (app_id, guid, push_token) VALUES ($1, $2, $2) RETURNING id',
-    [appId, token],
-  )
-  const deviceId = rows[0]!.id
-  await bind(db, { appId, deviceId, channel: 'apns', token, environment: 'production' })
-  return deviceId
-}
+const addDevice = (token: string) => insertDevice(db, app, token)
 async function release(devices: number[], message = sampleMessage(), task: { events?: 2 } = {}) {
   const recipients = [...devices].sort((a, b) => a - b)
   const plan = { batches: [{ channel: 'apns' as const, certificateId, recipients, tried: [] }] }
@@ -367,25 +328,14 @@ describe('a job', () => {
 describe('a job of several applications', () => {
   /** An application with a certificate and a device; its token is the name. */
   async function tenant(name: string) {
-    const made = await createApplication(db, { name, packageName: '' })
-    if (made === 'taken') throw new Error('taken')
-    const { id } = await saveCertificate(db, sealer, {
-      application: made.appId,
-      channel: 'apns',
-      environment: 'production',
-      name,
-      appId: '',
-      appKey: '',
-      appSecret: '',
-      certificate: '',
-      extra: {},
-    })
-    const device = await addDevice(name, made.appId)
+    const appId = await addApplication(db, name)
+    const id = await addCertificate(db, appId, 'apns', { name })
+    const device = await insertDevice(db, appId, name)
     const plan = {
       batches: [{ channel: 'apns' as const, certificateId: id, recipients: [device], tried: [] }],
     }
-    const { taskId, released } = await acceptPlan(db, made.appId, plan)
-    return { appId: made.appId, certificateId: id, taskId, id: released[0]!.id }
+    const { taskId, released } = await acceptPlan(db, appId, plan)
+    return { appId, certificateId: id, taskId, id: released[0]!.id }
   }
   const jobOf = (tenants: Awaited<ReturnType<typeof tenant>>[]) => ({
     certificateIds: tenants.map((one) => String(one.certificateId)),

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { newSigningKey } from '@herald/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { type Certificate, CertificateProblem } from '../../src/channel.ts'
 import { adapter as fcm } from '../../src/fcm/channel.ts'
@@ -6,9 +6,7 @@ import { sampleCertificate } from '../samples.ts'
 import { accountCertificate, accountFile, clientEmail, newAccountKey, projectId } from './credentials.ts'
 
 const key = newAccountKey()
-const ecKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  .privateKey.export({ type: 'pkcs8', format: 'pem' })
-  .toString()
+const ecKey = newSigningKey()
 const fileWith = (over: Record<string, unknown>) =>
   sampleCertificate('fcm', { certificate: accountFile(key, over) })
 

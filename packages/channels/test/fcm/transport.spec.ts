@@ -1,7 +1,7 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
 import type { Outcome } from '@herald/domain'
 import { type FcmSimulator, type FcmSimulatorOptions, startFcmSimulator } from '@herald/simulators/fcm'
+import { closeServer, listen } from '@herald/testkit'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { type Certificate, isUnsupported, type Transport, type TransportDeps } from '../../src/channel.ts'
 import { adapter as fcm } from '../../src/fcm/channel.ts'
@@ -600,17 +600,11 @@ describe('the FCM transport', () => {
     ]
 
     it.each(answers)('because of %s', async (_name, status, headers, body, outcome) => {
-      const server: Server = createServer((_request, response) =>
+      const server = createServer((_request, response) =>
         response.writeHead(status, { ...headers, 'content-type': 'application/json' }).end(body),
       )
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      opened.push({
-        async close() {
-          server.closeAllConnections()
-          await new Promise<void>((resolve) => server.close(() => resolve()))
-        },
-      })
-      const fcmToken = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const fcmToken = `http://127.0.0.1:${await listen(server)}`
+      opened.push({ close: () => closeServer(server) })
       const transport = openFor(sampleDeps({ urls: sampleUrls({ fcmToken }) }))
       expect(await send(transport, tokens(2))).toEqual([outcome, outcome])
       const temporary = (outcome as Outcome).kind !== 'misconfigured'

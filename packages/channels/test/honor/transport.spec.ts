@@ -1,8 +1,8 @@
-import type { Outcome } from '@herald/domain'
 import { type HonorSimulatorOptions, startHonorSimulator } from '@herald/simulators/honor'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { isUnsupported } from '../../src/channel.ts'
 import { adapter as honor } from '../../src/honor/channel.ts'
+import { outcomesOf } from '../outcomes-of.ts'
 import { sampleCertificate, sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
 
 const app = { appId: '104436234', clientId: 'c-1', clientSecret: 's-1' }
@@ -28,19 +28,7 @@ async function start(options: HonorSimulatorOptions = {}) {
   const send = async (tokens: string[]) => {
     const payload = honor.mapPayload(sampleTask({}, { taskId: 7001 }), settings)
     if (isUnsupported(payload)) throw new Error(payload.unsupported)
-    const outcomes: (Outcome | undefined)[] = tokens.map(() => undefined)
-    await transport.send(
-      payload,
-      tokens.map((token, deviceId) => ({ deviceId, token })),
-      {
-        signal: new AbortController().signal,
-        report(index, outcome) {
-          expect(outcomes[index]).toBeUndefined()
-          outcomes[index] = outcome
-        },
-      },
-    )
-    return outcomes.map((outcome) => outcome?.kind)
+    return (await outcomesOf(transport, payload, tokens)).map((outcome) => outcome.kind)
   }
   const check = () => transport.check(new AbortController().signal)
   return { simulator, sends, deps, send, check }

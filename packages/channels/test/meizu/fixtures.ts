@@ -1,5 +1,4 @@
-import type { Outcome } from '@herald/domain'
-import type { Certificate, Transport } from '../../src/channel.ts'
+import type { Certificate } from '../../src/channel.ts'
 import { sampleCertificate } from '../samples.ts'
 
 export const meizuCredential = { appId: 100999, appSecret: '0d1c2b3a495867761f2e3d4c5b6a7988' }
@@ -16,19 +15,3 @@ export function meizuCertificate(over: Partial<Certificate> = {}): Certificate {
 /** As in the vendor's examples: a prefix and hex, 45 characters. */
 export const meizuToken = (index: number) =>
   `RA50c6348036344485d017767735${index.toString(16).padStart(18, '0')}`
-
-export async function outcomesOf<Payload>(
-  transport: Transport<Payload>,
-  payload: Payload,
-  tokens: readonly string[],
-): Promise<Outcome[]> {
-  const outcomes: Outcome[] = []
-  const recipients = tokens.map((token, i) => ({ deviceId: i + 1, token }))
-  await transport.send(payload, recipients, {
-    signal: new AbortController().signal,
-    report: (index, outcome) => {
-      outcomes[index] = outcome
-    },
-  })
-  return outcomes
-}

@@ -4,8 +4,9 @@ import { type SimReply, startSimServer } from '@herald/simulators/server'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task } from '../../src/channel.ts'
 import { adapter as meizu } from '../../src/meizu/channel.ts'
+import { outcomesOf } from '../outcomes-of.ts'
 import { sampleDeps, sampleNow, sampleTask, sampleUrls } from '../samples.ts'
-import { meizuCertificate, meizuCredential, meizuToken, outcomesOf } from './fixtures.ts'
+import { meizuCertificate, meizuCredential, meizuToken } from './fixtures.ts'
 
 type Extra = Record<string, unknown>
 

@@ -4,6 +4,7 @@ import { type OppoSimulator, startOppoSimulator } from '@herald/simulators/oppo'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task, type TransportDeps } from '../../src/channel.ts'
 import { adapter as oppo } from '../../src/oppo/channel.ts'
+import { outcomesOf } from '../outcomes-of.ts'
 import { sampleCertificate, sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
 
 let simulator: OppoSimulator
@@ -40,18 +41,7 @@ async function send(
   const payload = oppo.mapPayload(sampleTask(message, { taskId: 42, ...task }), settings)
   if (isUnsupported(payload)) throw new Error(payload.unsupported)
   const transport = oppo.open(settings, deps)
-  const outcomes: Outcome[] = []
-  await transport.send(
-    payload,
-    tokens.map((token, i) => ({ deviceId: i + 1, token })),
-    {
-      signal: new AbortController().signal,
-      report(index, outcome) {
-        expect(outcomes[index]).toBeUndefined()
-        outcomes[index] = outcome
-      },
-    },
-  )
+  const outcomes = await outcomesOf(transport, payload, tokens)
   await transport.close()
   return outcomes
 }

@@ -1,11 +1,11 @@
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import type { Outcome } from '@herald/domain'
+import { closeServer, listen } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { isUnsupported } from '../../src/channel.ts'
 import { mapPayload } from '../../src/oppo/payload.ts'
 import { readSettings } from '../../src/oppo/settings.ts'
 import { openTransport } from '../../src/oppo/transport.ts'
+import { outcomesOf } from '../outcomes-of.ts'
 import { sampleCertificate, sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
 
 type Sent = { target_value: string; notification: { style: number; app_message_id: string } }
@@ -40,13 +40,9 @@ beforeEach(async () => {
     calls.push({ path: request.url!.split('/').at(-1)!, messages })
     return response.end(JSON.stringify(answer(messages)))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  url = `http://127.0.0.1:${await listen(server)}`
 })
-afterEach(() => {
-  server.closeAllConnections()
-  server.close()
-})
+afterEach(() => closeServer(server))
 
 const open = (
   extra: Record<string, unknown> = {},
@@ -60,18 +56,7 @@ const open = (
   if (isUnsupported(payload)) throw new Error(payload.unsupported)
   const transport = openTransport(settings, deps)
   return async (tokens: string[]): Promise<string[]> => {
-    const outcomes: Outcome[] = []
-    await transport.send(
-      payload,
-      tokens.map((token, i) => ({ deviceId: i + 1, token })),
-      {
-        signal: new AbortController().signal,
-        report(index, outcome) {
-          expect(outcomes[index]).toBeUndefined()
-          outcomes[index] = outcome
-        },
-      },
-    )
+    const outcomes = await outcomesOf(transport, payload, tokens)
     await transport.close()
     return outcomes.map((outcome) => outcome.kind)
   }

@@ -1,8 +1,8 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
+import type { Server } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { createAuthority } from '@herald/simulators/authority'
-import { freePort } from '@herald/testkit'
+import { freePort, listen } from '@herald/testkit'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { codeIn, connectionProblem } from '../../src/shared/connection-problem.ts'
 import { openVendorPool } from '../../src/shared/vendor-pool.ts'
@@ -58,10 +58,9 @@ describe('a pool that gets no connection says why', () => {
     return text
   }
 
-  async function listen(server: Server | ReturnType<typeof createTlsServer>): Promise<number> {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  function start(server: Server): Promise<number> {
     opened.push(() => new Promise((resolve) => server.close(() => resolve())))
-    return (server.address() as AddressInfo).port
+    return listen(server)
   }
 
   function tlsServer(protocols?: string[]) {
@@ -74,13 +73,13 @@ describe('a pool that gets no connection says why', () => {
 
   it.each([[undefined], [['http/1.1']]])('when ALPN offers %p', async (protocols) => {
     const { server, ca } = tlsServer(protocols)
-    const origin = `https://127.0.0.1:${await listen(server)}`
+    const origin = `https://127.0.0.1:${await start(server)}`
     expect(await failureAt(origin, { ca })).toBe('the server did not agree to HTTP/2')
   })
 
   it('when the certificate is not trusted', async () => {
     const { server } = tlsServer(['h2'])
-    const text = await failureAt(`https://127.0.0.1:${await listen(server)}`)
+    const text = await failureAt(`https://127.0.0.1:${await start(server)}`)
     expect(text).toMatch(/^the TLS certificate of the server is not trusted \([A-Z_]+\)$/)
   })
 
@@ -93,7 +92,7 @@ describe('a pool that gets no connection says why', () => {
   it('when a proxy cannot connect', async () => {
     const refusing = createServer()
     refusing.on('connect', (_request, socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n'))
-    const proxy = `http://127.0.0.1:${await listen(refusing)}`
+    const proxy = `http://127.0.0.1:${await start(refusing)}`
     expect(await failureAt('https://vendor.example', { proxy })).toBe(
       'the proxy refused the connection (403)',
     )

@@ -1,7 +1,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
+import { connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { createAuthority } from '@herald/simulators/authority'
+import { closeServer, listen } from '@herald/testkit'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { joinUrl, parseObject, retryAfterSeconds, TransportFailure } from '../../src/shared/http.ts'
 import { type HttpClient, type HttpClientOptions, openHttpClient } from '../../src/shared/http-client.ts'
@@ -12,17 +13,13 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
-async function listen(server: Server): Promise<number> {
+function start(server: Server): Promise<number> {
   // Node closes an idle connection after five seconds, which may pass between two calls.
   server.keepAliveTimeout = 600_000
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  closing.push(() => {
-    server.closeAllConnections()
-    return new Promise((resolve) => server.close(resolve))
-  })
-  return (server.address() as AddressInfo).port
+  closing.push(() => closeServer(server))
+  return listen(server)
 }
-const serve = async (listener: RequestListener) => `http://127.0.0.1:${await listen(createServer(listener))}`
+const serve = async (listener: RequestListener) => `http://127.0.0.1:${await start(createServer(listener))}`
 
 function open(options: Partial<HttpClientOptions> = {}): HttpClient {
   const client = openHttpClient({ timeoutMs: 60_000, ...options })
@@ -82,9 +79,8 @@ describe('the HTTP client of the vendor channels', () => {
       socket.once('data', () => asked.resolve(socket))
       closing.push(() => socket.destroy())
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${await listen(server)}`
     closing.push(() => new Promise((resolve) => server.close(resolve)))
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const timeoutMs = 543_210
     const now = performance.now.bind(performance)
     let later = 0
@@ -190,7 +186,7 @@ async function serveTls(): Promise<{ url: string; ca: string }> {
     authority.issue({ subject: { CN: 'vendor' }, hosts: ['127.0.0.1'] }),
     (_, response) => response.end('encrypted'),
   )
-  return { url: `https://127.0.0.1:${await listen(server)}`, ca: authority.cert }
+  return { url: `https://127.0.0.1:${await start(server)}`, ca: authority.cert }
 }
 
 describe('the outcome of a missing reply', () => {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { startApnsSimulator } from '@herald/simulators/apns'
 import { startMeizuSimulator } from '@herald/simulators/meizu'
+import { listen } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Card, cards } from '../../src/cards.ts'
 import type { VendorUrls } from '../../src/channel.ts'
@@ -45,9 +45,8 @@ describe('a simulator', () => {
     const other = createServer((request, response) => {
       paths.push(request.url!)
       response.writeHead(200, { 'content-type': 'text/html' }).end('<html>welcome</html>')
-    }).listen(0, '127.0.0.1')
-    await new Promise((resolve) => other.once('listening', resolve))
-    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+    })
+    const url = `http://127.0.0.1:${await listen(other)}`
     const ask = (meizu: string) =>
       isSimulated({ channel: 'meizu', environment: 'production' }, { urls: { ...vendorsOwn, meizu } })
     expect(await ask(url)).toBe(false)

@@ -1,5 +1,4 @@
-import type { Outcome } from '@herald/domain'
-import type { Certificate, Transport } from '../../src/channel.ts'
+import type { Certificate } from '../../src/channel.ts'
 import { sampleCertificate } from '../samples.ts'
 
 export const vivoCredential = {
@@ -14,19 +13,3 @@ export function vivoCertificate(over: Partial<Certificate> = {}): Certificate {
 
 /** The older form, 23 digits. */
 export const vivoToken = (index: number) => `15638535410301${String(index).padStart(9, '0')}`
-
-export async function outcomesOf<Payload>(
-  transport: Transport<Payload>,
-  payload: Payload,
-  tokens: readonly string[],
-): Promise<Outcome[]> {
-  const outcomes: Outcome[] = []
-  const recipients = tokens.map((token, i) => ({ deviceId: i + 1, token }))
-  await transport.send(payload, recipients, {
-    signal: new AbortController().signal,
-    report: (index, outcome) => {
-      outcomes[index] = outcome
-    },
-  })
-  return outcomes
-}

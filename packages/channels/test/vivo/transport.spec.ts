@@ -5,8 +5,9 @@ import { startReceiver } from '@herald/testkit/receiver'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task, type TransportDeps } from '../../src/channel.ts'
 import { adapter as vivo } from '../../src/vivo/channel.ts'
+import { outcomesOf } from '../outcomes-of.ts'
 import { sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
-import { outcomesOf, vivoCertificate, vivoCredential, vivoToken } from './fixtures.ts'
+import { vivoCertificate, vivoCredential, vivoToken } from './fixtures.ts'
 
 const settings = vivo.readSettings(vivoCertificate())
 const tokens = (count: number) => Array.from({ length: count }, (_, i) => vivoToken(i))

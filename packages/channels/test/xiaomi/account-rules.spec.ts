@@ -3,6 +3,7 @@ import { startXiaomiSimulator, type XiaomiSimulator } from '@herald/simulators/x
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { isUnsupported, type Task, type TransportDeps } from '../../src/channel.ts'
 import { adapter as xiaomi } from '../../src/xiaomi/channel.ts'
+import { outcomesOf } from '../outcomes-of.ts'
 import { sampleCertificate, sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
 
 let simulator: XiaomiSimulator
@@ -33,19 +34,10 @@ async function send(
   const payload = xiaomi.mapPayload(sampleTask(message, { taskId: 42, ...task }), settings)
   if (isUnsupported(payload)) throw new Error(payload.unsupported)
   const transport = xiaomi.open(settings, deps)
-  const outcomes: Outcome['kind'][] = []
-  await transport.send(
-    payload,
-    Array.from({ length: count }, (_, i) => ({ deviceId: i + 1, token: tokenOf(i) })),
-    {
-      signal: new AbortController().signal,
-      report: (index, outcome) => {
-        outcomes[index] = outcome.kind
-      },
-    },
-  )
+  const tokens = Array.from({ length: count }, (_, i) => tokenOf(i))
+  const outcomes = await outcomesOf(transport, payload, tokens)
   await transport.close()
-  return outcomes
+  return outcomes.map((outcome) => outcome.kind)
 }
 const allAccepted = ['accepted', 'accepted', 'accepted']
 

@@ -1,11 +1,12 @@
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Outcome } from '@herald/domain'
+import { closeServer, listen } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { adapter as xiaomi } from '../../src/xiaomi/channel.ts'
 import type { XiaomiPayload } from '../../src/xiaomi/payload.ts'
 import { readSettings } from '../../src/xiaomi/settings.ts'
 import { openTransport } from '../../src/xiaomi/transport.ts'
+import { outcomesOf } from '../outcomes-of.ts'
 import { sampleCertificate, sampleDeps, sampleUrls } from '../samples.ts'
 
 const settings = readSettings(
@@ -14,6 +15,7 @@ const settings = readSettings(
 const payload: XiaomiPayload = { fields: { title: 'a+b&c=ü' }, channelFrom: 'certificate' }
 
 let server: Server
+let url: string
 let bodies: string[]
 let headers: Record<string, unknown>[]
 let answer: (targets: string[], fields: URLSearchParams) => unknown
@@ -32,35 +34,18 @@ beforeEach(async () => {
     const replied = answer((fields.get('registration_id') ?? '').split(','), fields)
     response.writeHead(status).end(typeof replied === 'string' ? replied : JSON.stringify(replied))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  url = `http://127.0.0.1:${await listen(server)}/`
 })
-afterEach(() => {
-  server.closeAllConnections()
-  server.close()
-})
+afterEach(() => closeServer(server))
 
-const depsHere = () => {
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  return sampleDeps({ urls: sampleUrls({ xiaomi: url }) })
-}
+const depsHere = () => sampleDeps({ urls: sampleUrls({ xiaomi: url }) })
 
 async function send(
   tokens: string[],
   { deps = depsHere(), sent = payload, open = openTransport } = {},
 ): Promise<Outcome[]> {
   const transport = open(settings, deps)
-  const outcomes: Outcome[] = []
-  await transport.send(
-    sent,
-    tokens.map((token, i) => ({ deviceId: i, token })),
-    {
-      signal: new AbortController().signal,
-      report(index, outcome) {
-        expect(outcomes[index]).toBeUndefined()
-        outcomes[index] = outcome
-      },
-    },
-  )
+  const outcomes = await outcomesOf(transport, sent, tokens)
   await transport.close()
   return outcomes
 }

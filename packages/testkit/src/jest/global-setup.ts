@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type PreparedData, prepareDataDirectory } from '../data-directory.ts'
 import { startTestServer, type TestServer } from '../database-server.ts'
+import { listen } from '../servers.ts'
 
 /**
  * One Postgres and one prepared data directory for the whole run, made when the first spec file requests them. Spec files run in other
@@ -31,8 +31,7 @@ export default async function setUp(): Promise<void> {
   })
   // Never close idle connections here: a busy jest worker could send its next request on one that has just been closed.
   resources.keepAliveTimeout = 0
-  await new Promise<void>((resolve) => resources.listen(0, '127.0.0.1', resolve))
-  process.env.TESTKIT_URL = `http://127.0.0.1:${(resources.address() as AddressInfo).port}`
+  process.env.TESTKIT_URL = `http://127.0.0.1:${await listen(resources)}`
   const close = async () => {
     resources.close()
     resources.closeAllConnections()

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { sleep } from '@herald/async'
+import { closeServer, listen } from '../servers.ts'
 import { stepOf } from './script.ts'
 
 export type StubServer = {
@@ -74,9 +74,8 @@ export async function startStubServer(
     if (steps.includes('lost')) response.destroy()
     else response.end(JSON.stringify(steps))
   })
-  await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listen(server, options.port)}`,
     refuseChecks: (channel, refused) => void (refused ? refusing.add(channel) : refusing.delete(channel)),
     setDown: (channel, isDown) => void (isDown ? down.add(channel) : down.delete(channel)),
     hold(channel) {
@@ -87,10 +86,6 @@ export async function startStubServer(
         resolve()
       }
     },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    close: () => closeServer(server),
   }
 }
