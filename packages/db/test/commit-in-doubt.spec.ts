@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
+import { addTags, removeTags, setAlias, tagsOf } from '../src/devices/index.ts'
+import type { FoundDevice } from '../src/devices/push-tokens.ts'
 import { type Database, openDatabase } from '../src/store/database.ts'
 import {
   CommitInDoubt,
@@ -112,5 +114,42 @@ describe.each([
     expect(await checkApplicationSecret(db, created.appId, created.appSecret)).toEqual({ tokenVersion: 0 })
     expect(await entriesOf(created.appId)).toEqual(['application.create'])
     expect(await createApplication(db, { ...application, ...created })).toBe('taken')
+  })
+})
+
+describe('a statement that is carried out and gets no reply', () => {
+  /** The reply to the first statement of the pool that `pattern` matches is lost. */
+  function losingReply(pattern: RegExp): { pool: Database; isLost(): boolean } {
+    let isLost = false
+    const pool = new Proxy(db.pool, {
+      get(target, name) {
+        if (name !== 'query') return Reflect.get(target, name, target)
+        return async (text: string, values: unknown[]) => {
+          const result = await target.query(text, values)
+          if (isLost || !pattern.test(text)) return result
+          isLost = true
+          throw lost()
+        }
+      },
+    })
+    return { pool: { ...db, pool }, isLost: () => isLost }
+  }
+
+  it('is repeated if it sets an alias or removes tags', async () => {
+    const appId = await addApplication(db)
+    const made = await db.pool.query<FoundDevice>(
+      `INSERT INTO device (app_id, guid, push_token) VALUES ($1, 'g', 'lost') RETURNING id AS "deviceId", token_generation AS "tokenGeneration"`,
+      [appId],
+    )
+    const device = made.rows[0]!
+    expect(await addTags(db, appId, device, ['a', 'b'])).toBe('added')
+    const alias = losingReply(/SET alias/)
+    expect(await setAlias(alias.pool, appId, device, 'ann')).toBe(true)
+    const tags = losingReply(/DELETE FROM device_tag/)
+    expect(await removeTags(tags.pool, appId, device, ['a'])).toBe(true)
+    expect([alias.isLost(), tags.isLost()]).toEqual([true, true])
+    expect(await tagsOf(db, appId, device.deviceId)).toEqual(['b'])
+    const { rows } = await db.pool.query('SELECT alias FROM device WHERE id = $1', [device.deviceId])
+    expect(rows).toEqual([{ alias: 'ann' }])
   })
 })

@@ -270,9 +270,13 @@ export async function setAlias(
   alias: string | null,
 ): Promise<boolean> {
   // The first alias, or the same again: most calls.
-  const { rowCount } = await db.pool.query(
-    `UPDATE device SET alias = $4 WHERE ${isFoundSql} AND (alias IS NULL OR alias = $4)`,
-    [device.deviceId, appId, device.tokenGeneration, alias],
+  const { rowCount } = await retrying(() =>
+    db.pool.query(`UPDATE device SET alias = $4 WHERE ${isFoundSql} AND (alias IS NULL OR alias = $4)`, [
+      device.deviceId,
+      appId,
+      device.tokenGeneration,
+      alias,
+    ]),
   )
   return rowCount === 1 || (await changeAlias(db, appId, device, alias)) !== undefined
 }

@@ -58,15 +58,17 @@ export async function removeTags(
   { deviceId, tokenGeneration }: FoundDevice,
   tags?: string[],
 ): Promise<boolean> {
-  const { rowCount } = await db.pool.query(
-    `WITH found AS MATERIALIZED (
-       SELECT id FROM device WHERE id = $1 AND app_id = $2 AND token_generation = $3 FOR UPDATE
-     ), removed AS (
-       DELETE FROM device_tag t USING found, tag
-       WHERE t.device_id = found.id AND tag.id = t.tag_id AND tag.app_id = $2 AND ($4::text[] IS NULL OR tag.name = ANY($4))
-     )
-     SELECT 1 FROM found`,
-    [deviceId, appId, tokenGeneration, tags ?? null],
+  const { rowCount } = await retrying(() =>
+    db.pool.query(
+      `WITH found AS MATERIALIZED (
+         SELECT id FROM device WHERE id = $1 AND app_id = $2 AND token_generation = $3 FOR UPDATE
+       ), removed AS (
+         DELETE FROM device_tag t USING found, tag
+         WHERE t.device_id = found.id AND tag.id = t.tag_id AND tag.app_id = $2 AND ($4::text[] IS NULL OR tag.name = ANY($4))
+       )
+       SELECT 1 FROM found`,
+      [deviceId, appId, tokenGeneration, tags ?? null],
+    ),
   )
   return rowCount === 1
 }
