@@ -85,8 +85,8 @@ const texts = {
   // Calls to vendors.
   outside_hours: 'outside the hours that the vendor allows',
   quota_used_up: 'daily quota used up',
-  device_daily_limit: (max: number) =>
-    `the device has had the ${max} marketing messages that the vendor delivers per day`,
+  // The limit is the vendor's, or the application's own.
+  device_daily_limit: (max: number) => `the device has had its ${max} marketing messages of the day`,
   vendor_timeout: (problem: string) => problem,
   vendor_unreachable: (problem: string) => problem,
   vendor_reply_unreadable: (problem: string) => problem,
