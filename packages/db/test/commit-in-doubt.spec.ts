@@ -119,7 +119,7 @@ describe.each([
 
 describe('a statement that is carried out and gets no reply', () => {
   /** The reply to the first statement of the pool that `pattern` matches is lost. */
-  function losingReply(pattern: RegExp): { pool: Database; isLost(): boolean } {
+  function losingReply(pattern: RegExp): { losing: Database; isLost(): boolean } {
     let isLost = false
     const pool = new Proxy(db.pool, {
       get(target, name) {
@@ -132,7 +132,7 @@ describe('a statement that is carried out and gets no reply', () => {
         }
       },
     })
-    return { pool: { ...db, pool }, isLost: () => isLost }
+    return { losing: { ...db, pool }, isLost: () => isLost }
   }
 
   it('is repeated if it sets an alias or removes tags', async () => {
@@ -144,9 +144,9 @@ describe('a statement that is carried out and gets no reply', () => {
     const device = made.rows[0]!
     expect(await addTags(db, appId, device, ['a', 'b'])).toBe('added')
     const alias = losingReply(/SET alias/)
-    expect(await setAlias(alias.pool, appId, device, 'ann')).toBe(true)
+    expect(await setAlias(alias.losing, appId, device, 'ann')).toBe(true)
     const tags = losingReply(/DELETE FROM device_tag/)
-    expect(await removeTags(tags.pool, appId, device, ['a'])).toBe(true)
+    expect(await removeTags(tags.losing, appId, device, ['a'])).toBe(true)
     expect([alias.isLost(), tags.isLost()]).toEqual([true, true])
     expect(await tagsOf(db, appId, device.deviceId)).toEqual(['b'])
     const { rows } = await db.pool.query('SELECT alias FROM device WHERE id = $1', [device.deviceId])
