@@ -39,7 +39,9 @@ export async function deliver(deps: DeliverDeps, work: WebhookWork, isOver: () =
       work.attempts = 0
       // If the next one cannot be composed now, the result of this one is noted all the same.
       let following: Composed | undefined
-      if (!isOver()) {
+      // Asked once: if what was composed ahead is not sent now, the turn ends here and leaves it to the next one.
+      const over = isOver()
+      if (!over) {
         composeAhead()
         following = await ahead!.catch(() => undefined)
         ahead = undefined
@@ -47,7 +49,7 @@ export async function deliver(deps: DeliverDeps, work: WebhookWork, isOver: () =
       }
       const next = following ?? { start: current.end }
       if (!(await noteRequest(db, work, next, { entries: current.entries, status: judgement.status }))) return
-      if (!following && isOver()) return await releaseWebhook(db, work)
+      if (over) return await releaseWebhook(db, work)
       current = following
     }
     await releaseWebhook(db, work, composer.position())

@@ -222,11 +222,15 @@ describe('couriers under adversity', () => {
     await harness.startCourier()
     await done(good.webhookId)
     await until(async () => (await harness.row(gone.webhookId)).rested_at !== null)
+    // A courier counts the webhooks when it starts, and then only twice a minute.
+    await harness.startCourier()
     // They are noted after the row of the webhook.
     for (const figure of [
       /herald_webhook_requests_total\{.*result="2xx".*\} 1/,
       /herald_webhook_requests_total\{.*result="4xx".*\} 1/,
       /herald_webhooks_rested_total\{.*cause="gone".*\} 1/,
+      /herald_webhooks\{.*state="rested".*\} 1/,
+      /herald_webhooks\{.*state="active".*\} 1/,
       /herald_events_total\{.*\} 1/,
     ])
       await until(async () => figure.test(await harness.context.registry.metrics()), { what: String(figure) })

@@ -1,6 +1,9 @@
-import { replayWebhook } from '@herald/db/events'
+import { claimWebhooks, moveOutbox, replayWebhook } from '@herald/db/events'
+import { createWebhookPoster } from '@herald/outbound'
 import { until } from '@herald/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { deliver } from '../src/deliver.ts'
+import { createCourierMeters } from '../src/meters.ts'
 import { startHarness, startReceiver } from './harness.ts'
 
 describe('events to an application’s server', () => {
@@ -73,6 +76,25 @@ describe('events to an application’s server', () => {
       expect(Buffer.byteLength(text)).toBeLessThanOrEqual(512 * 1024)
     }
     expect(await harness.row(webhookId)).toMatchObject({ sent: 2501, last_status: 204, attempts: 0 })
+  })
+
+  it('leaves what it has composed ahead to the next turn, also if others stop waiting meanwhile', async () => {
+    webhookId = await harness.addWebhook(appId, receiver.url)
+    const devices = await harness.addDevices(appId, 2500)
+    await harness.write(appId, [{ devices: devices.map(({ id }) => id), taskId: 7 }])
+    const { db, sealer, log, registry } = harness.context
+    await moveOutbox(db)
+    const [work] = await claimWebhooks(db, sealer, 'spec', { limit: 1, failing: false })
+    const newPoster = () => createWebhookPoster({ mayCall: () => true })
+    // Others wait when the first request is answered, and no longer when its result is noted.
+    const others = [true]
+    const isOver = () => others.shift() ?? false
+    await deliver({ db, log, meters: createCourierMeters(db, registry), newPoster }, work!, isOver)
+    expect(receiver.entries()).toHaveLength(1000)
+    await harness.startCourier()
+    await until(() => receiver.entries().length >= 2500)
+    await idle()
+    expect(receiver.entries().map(({ device_guid }) => device_guid)).toEqual(devices.map(({ guid }) => guid))
   })
 
   it('does not exceed 512 KiB in a request', async () => {
