@@ -199,7 +199,10 @@ const sharedStatements = statementsFor(
   `WITH old AS (DELETE FROM shared_session WHERE key <> $1 AND coalesce(minting_until < now(), true) AND expires_at < now() - interval '1 day')`,
 )
 
-/** Returns a value that is made once per task and certificate. Concurrent callers wait for it. */
+/**
+ * Returns a value that is made once per task and certificate. Concurrent callers wait for it. If making it takes longer than the claim lasts,
+ * another process makes it too; the value that is stored first counts.
+ */
 export async function taskMemory(
   db: Database,
   taskId: number,
@@ -207,43 +210,52 @@ export async function taskMemory(
   key: string,
   make: () => Promise<string>,
 ): Promise<string> {
+  const id = [taskId, certificateId, key]
+  let claim: string
   for (;;) {
-    const [won] = await run<[boolean]>(
+    const [won] = await run<[string]>(
       db.pool,
       'memory-claim',
       `INSERT INTO task_memory AS m (task_id, certificate_id, key, making_until)
        VALUES ($1, $2, $3, now() + make_interval(secs => ${MINT_SECONDS}))
        ON CONFLICT (task_id, certificate_id, key) DO UPDATE SET making_until = excluded.making_until
          WHERE m.value IS NULL AND m.making_until < now()
-       RETURNING true`,
-      [taskId, certificateId, key],
+       RETURNING making_until::text`,
+      id,
     )
-    if (won) break
+    if (won) {
+      claim = won[0]
+      break
+    }
     const [row] = await run<[string | null]>(
       db.pool,
       'memory-read',
       'SELECT value FROM task_memory WHERE task_id = $1 AND certificate_id = $2 AND key = $3',
-      [taskId, certificateId, key],
+      id,
     )
     if (row && row[0] !== null) return row[0]
     await sleep(POLL_MS)
   }
+  let value: string
   try {
-    const value = await make()
-    await run(
-      db.pool,
-      'memory-store',
-      'UPDATE task_memory SET value = $4 WHERE task_id = $1 AND certificate_id = $2 AND key = $3',
-      [taskId, certificateId, key, value],
-    )
-    return value
+    value = await make()
   } catch (error) {
     await run(
       db.pool,
       'memory-give-up',
-      'DELETE FROM task_memory WHERE task_id = $1 AND certificate_id = $2 AND key = $3 AND value IS NULL',
-      [taskId, certificateId, key],
+      `DELETE FROM task_memory
+       WHERE task_id = $1 AND certificate_id = $2 AND key = $3 AND value IS NULL AND making_until = $4::timestamptz`,
+      [...id, claim],
     )
     throw error
   }
+  const [stored] = await run<[string]>(
+    db.pool,
+    'memory-store',
+    `INSERT INTO task_memory AS m (task_id, certificate_id, key, value) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (task_id, certificate_id, key) DO UPDATE SET value = coalesce(m.value, excluded.value)
+     RETURNING value`,
+    [...id, value],
+  )
+  return stored![0]
 }

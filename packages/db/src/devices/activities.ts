@@ -1,5 +1,5 @@
 import type { Database } from '../store/database.ts'
-import { retrying } from '../store/errors.ts'
+import { retrying, retryingStatement } from '../store/errors.ts'
 import { inTransaction, type Runner, run } from '../store/statement.ts'
 import type { FoundDevice } from './push-tokens.ts'
 
@@ -51,7 +51,7 @@ export async function unbindActivity(
   db: Database,
   { appId, deviceId, tokenGeneration, kind, name }: Omit<NewActivity, 'token'>,
 ): Promise<boolean | undefined> {
-  const { rows } = await retrying(() =>
+  const { rows } = await retryingStatement(() =>
     db.pool.query<{ removed: boolean }>(
       `WITH found AS MATERIALIZED (
          SELECT id FROM device WHERE id = $1 AND app_id = $2 AND token_generation = $3 FOR NO KEY UPDATE

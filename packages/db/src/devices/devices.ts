@@ -11,7 +11,7 @@ import { addAudit, type By } from '../ledger/audit-rows.ts'
 import { clearInboxesOf } from '../ledger/inbox-clearing.ts'
 import type { Database } from '../store/database.ts'
 import type { Days } from '../store/days.ts'
-import { retrying } from '../store/errors.ts'
+import { retrying, retryingStatement } from '../store/errors.ts'
 import { openDays } from '../store/open-days.ts'
 import { inTransaction, type Runner } from '../store/statement.ts'
 import { clearTextNeededSql } from '../store/upgrade-window.ts'
@@ -24,6 +24,7 @@ import {
   hashOf,
   type PushTokens,
   replaceTokens,
+  replaceTokensOfUser,
   type TokenRow,
   tokenColumns,
   tokenKeySql,
@@ -270,7 +271,7 @@ export async function setAlias(
   alias: string | null,
 ): Promise<boolean> {
   // The first alias, or the same again: most calls.
-  const { rowCount } = await retrying(() =>
+  const { rowCount } = await retryingStatement(() =>
     db.pool.query(`UPDATE device SET alias = $4 WHERE ${isFoundSql} AND (alias IS NULL OR alias = $4)`, [
       device.deviceId,
       appId,
@@ -334,7 +335,7 @@ export async function setBadge(
   { deviceId, tokenGeneration }: FoundDevice,
   badge: number,
 ): Promise<boolean> {
-  const { rowCount } = await retrying(() =>
+  const { rowCount } = await retryingStatement(() =>
     db.pool.query(
       `WITH found AS MATERIALIZED (
          SELECT id FROM device WHERE id = $1 AND app_id = $2 AND token_generation = $3 FOR NO KEY UPDATE
@@ -380,7 +381,7 @@ function deviceEntry(appId: string, by: By, action: AuditAction, guid: string) {
   return { appId, by, action, detail: { device_guid: guid } }
 }
 
-/** Removes a deleted user from its devices, whose push tokens end. They are locked in the order of their ids, as everywhere. */
+/** Removes a deleted user from its devices, whose push tokens end. */
 export async function disownDevicesOf(
   runner: Runner,
   days: Days,
@@ -388,12 +389,7 @@ export async function disownDevicesOf(
   appId: string,
   userId: bigint,
 ): Promise<void> {
-  const { rows } = await runner.query<TokenRow & { id: number }>(
-    `SELECT id, ${tokenColumns('device')} FROM device WHERE app_id = $1 AND user_id = $2 ORDER BY id FOR UPDATE`,
-    [appId, userId],
-  )
-  await replaceTokens(runner, tokens, rows)
-  const ids = rows.map((row) => row.id)
+  const ids = await replaceTokensOfUser(runner, tokens, appId, userId)
   await clearOwnerData(runner, days, ids)
   await runner.query(
     'UPDATE device SET user_id = NULL, alias = NULL, moved_at = clock_timestamp() WHERE id = ANY($1)',

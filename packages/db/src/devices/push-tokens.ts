@@ -160,18 +160,20 @@ export async function replaceTokens(
   return made.map(({ token }) => token)
 }
 
-/** Replaces the push tokens of all devices of a user, whose own tokens were revoked. */
+/** Replaces the push tokens of all devices of a user, which it locks in the order of the device writer. Returns their ids. */
 export async function replaceTokensOfUser(
   runner: Runner,
   tokens: PushTokens,
   appId: string,
   userId: bigint,
-): Promise<void> {
+): Promise<number[]> {
   const { rows } = await runner.query<Replaceable>(
-    'SELECT id, app_id, guid, token_generation FROM device WHERE app_id = $1 AND user_id = $2 ORDER BY id FOR UPDATE',
+    `SELECT id, app_id, guid, token_generation FROM device WHERE app_id = $1 AND user_id = $2
+     ORDER BY guid COLLATE "C" FOR UPDATE`,
     [appId, userId],
   )
   await replaceTokens(runner, tokens, rows)
+  return rows.map(({ id }) => id)
 }
 
 /**

@@ -126,7 +126,7 @@ async function addToDevices(
       const devices = await run<[number, string]>(
         runner,
         'tag-lock-devices',
-        'SELECT id, guid FROM device WHERE id = ANY($1::bigint[]) ORDER BY guid FOR UPDATE',
+        'SELECT id, guid FROM device WHERE id = ANY($1::bigint[]) ORDER BY guid COLLATE "C" FOR UPDATE',
         [ids],
       )
       const locked = devices.map(([id]) => id)

@@ -1,5 +1,5 @@
 import type { Database } from '../store/database.ts'
-import { retrying } from '../store/errors.ts'
+import { retrying, retryingStatement } from '../store/errors.ts'
 import { inTransaction, type Runner } from '../store/statement.ts'
 import type { FoundDevice } from './push-tokens.ts'
 
@@ -58,7 +58,7 @@ export async function removeTags(
   { deviceId, tokenGeneration }: FoundDevice,
   tags?: string[],
 ): Promise<boolean> {
-  const { rowCount } = await retrying(() =>
+  const { rowCount } = await retryingStatement(() =>
     db.pool.query(
       `WITH found AS MATERIALIZED (
          SELECT id FROM device WHERE id = $1 AND app_id = $2 AND token_generation = $3 FOR UPDATE

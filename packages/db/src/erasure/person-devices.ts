@@ -35,6 +35,9 @@ function conditionOf(person: Person): { sql: string; value: string } {
   return { sql: 'd.guid = $2', value: person.guid }
 }
 
+/** In which the device writer locks devices. */
+const writersOrder = `d.guid COLLATE "C"`
+
 async function readDevices(
   runner: Runner,
   appId: string,
@@ -49,7 +52,8 @@ async function readDevices(
          UNION SELECT token FROM retired_token r WHERE r.device_id = d.id
          UNION SELECT token FROM activity a WHERE a.device_id = d.id) AS "vendorTokens",
        ARRAY(SELECT name FROM activity a WHERE a.device_id = d.id AND a.kind = 'activity') AS activities
-     FROM device d WHERE d.app_id = $1 AND ${sql} AND d.id > $3 ORDER BY d.id LIMIT $4 ${lock ? 'FOR UPDATE OF d' : ''}`,
+     FROM device d WHERE d.app_id = $1 AND ${sql} AND d.id > $3
+     ORDER BY ${lock ? writersOrder : 'd.id'} LIMIT $4 ${lock ? 'FOR UPDATE OF d' : ''}`,
     [appId, value, after, limit],
   )
   return rows
@@ -86,16 +90,22 @@ export async function endMessages(db: Database, appId: string, person: Person): 
   const { sql, value } = conditionOf(person)
   for (let after = 0; ; ) {
     const { rows } = await retrying(() =>
-      db.pool.query<{ id: number }>(
-        `WITH locked AS MATERIALIZED (
-           SELECT d.id FROM device d WHERE d.app_id = $1 AND ${sql} AND d.id > $3 ORDER BY d.id LIMIT ${CHUNK} FOR NO KEY UPDATE
+      db.pool.query<{ count: number; last: number }>(
+        `WITH page AS MATERIALIZED (
+           SELECT d.id FROM device d WHERE d.app_id = $1 AND ${sql} AND d.id > $3 ORDER BY d.id LIMIT ${CHUNK}
+         ), locked AS MATERIALIZED (
+           SELECT d.id FROM device d JOIN page p ON p.id = d.id WHERE d.app_id = $1 AND ${sql}
+           ORDER BY ${writersOrder} FOR NO KEY UPDATE OF d
+         ), moved AS (
+           UPDATE device d SET moved_at = clock_timestamp() FROM locked l WHERE d.id = l.id
          )
-         UPDATE device d SET moved_at = clock_timestamp() FROM locked l WHERE d.id = l.id RETURNING d.id`,
+         SELECT count(*)::int AS count, max(id) AS last FROM page`,
         [appId, value, after],
       ),
     )
-    if (rows.length < CHUNK) return
-    after = rows.reduce((last, { id }) => Math.max(last, id), after)
+    const { count, last } = rows[0]!
+    if (count < CHUNK) return
+    after = last
   }
 }
 

@@ -72,11 +72,13 @@ export type ConnectedDevice = {
 /**
  * Looks up devices by their push tokens and records them as connected to this node. Returns them in the order of `pushTokens`,
  * undefined for unknown tokens. Connection numbers rise in the same order; a higher one of another node is not overwritten.
+ * `away`, in the same order: the app is in the background; false if it is left out.
  */
 export async function connectDevices(
   db: Database,
   node: string,
   pushTokens: readonly string[],
+  away: readonly boolean[] = [],
 ): Promise<(ConnectedDevice | undefined)[]> {
   const rows = await run<
     [
@@ -92,21 +94,22 @@ export async function connectDevices(
     db.pool,
     'connect-devices',
     `WITH found AS MATERIALIZED (
-       SELECT ord, id, app_id, token_generation, long_ago, nextval('connection_number') AS connection FROM (
-         SELECT i.ord, d.id, d.app_id, d.token_generation, ${isSeenLongAgoSql('d')} AS long_ago FROM unnest($1::text[]) WITH ORDINALITY AS i (hash, ord)
+       SELECT ord, id, app_id, token_generation, long_ago, away, nextval('connection_number') AS connection FROM (
+         SELECT i.ord, d.id, d.app_id, d.token_generation, ${isSeenLongAgoSql('d')} AS long_ago, i.away
+         FROM unnest($1::text[], $3::boolean[]) WITH ORDINALITY AS i (hash, away, ord)
          JOIN device d ON ${tokenKeySql('d')} = i.hash::bytea ORDER BY i.ord
        ) f
      ), here AS (
-       INSERT INTO presence AS p (device_id, node, connection)
-       SELECT id, $2, max(connection) FROM found GROUP BY id ORDER BY id
-       ON CONFLICT (device_id) DO UPDATE SET node = excluded.node, connection = excluded.connection, away = false
+       INSERT INTO presence AS p (device_id, node, connection, away)
+       SELECT DISTINCT ON (id) id, $2::text, connection, away FROM found ORDER BY id, connection DESC
+       ON CONFLICT (device_id) DO UPDATE SET node = excluded.node, connection = excluded.connection, away = excluded.away
          WHERE p.connection < excluded.connection
        RETURNING p.connection
      )
      SELECT f.ord::int, f.id, f.app_id, f.connection, f.token_generation, f.connection IN (SELECT connection FROM here),
        f.long_ago
      FROM found f`,
-    [pushTokens.map(hashOf), node],
+    [pushTokens.map(hashOf), node, pushTokens.map((_, i) => away[i] ?? false)],
   )
   const connected: (ConnectedDevice | undefined)[] = pushTokens.map(() => undefined)
   for (const [ord, deviceId, appId, connection, generation, newest, isSeenLongAgo] of rows)

@@ -10,6 +10,8 @@ import { beginWithout, inUncheckedTransaction, type Runner, run } from './statem
 export type Days = {
   /** Added to the name of the statement; undefined: with more than MAX_PREPARED_DAYS days the statement is not prepared. */
   name: string | undefined
+  /** The first and the last of the days, if a caller may have chosen them. */
+  chosen?: { first: number; last: number }
   /** The condition that a column with a task id is in these days. */
   of(column: string): string
 }
@@ -135,7 +137,7 @@ export function daysOfSearch(days: readonly number[], from: number, to: number):
   else runs.push({ from, to: to + 1 })
   while (runs.length > MAX_RUNS) joinNearest(runs)
   if (runs.length === 1) return daysFromTo(runs[0]!.from, to)
-  return { name: `${runs.map(nameOf).join(',')}+`, of: daysIn(runs).of }
+  return { name: `${runs.map(nameOf).join(',')}+`, of: conditionOf(runs) }
 }
 
 /** Joins the two runs with the fewest days between them. */
@@ -155,19 +157,25 @@ const nameOf = ({ from, to }: Run) =>
 
 function daysIn(runs: readonly Run[]): Days {
   const count = runs.reduce((sum, { from, to }) => sum + (to === Number.POSITIVE_INFINITY ? 1 : to - from), 0)
+  const { from, to } = runs.at(-1)!
   return {
     name: count <= MAX_PREPARED_DAYS ? runs.map(nameOf).join(',') : undefined,
-    of(column) {
-      const conditions = runs.map(({ from, to }) => {
-        const low = `${column} >= ${BigInt(from) * BigInt(IDS_PER_DAY)}`
-        // In two parts: as one condition Postgres might search an index of task ids instead of the one by which the work is found.
-        const next = BigInt(from + 1) * BigInt(IDS_PER_DAY)
-        return to === Number.POSITIVE_INFINITY
-          ? `(${low} AND ${column} < ${next} OR ${column} >= ${next})`
-          : `${low} AND ${column} < ${BigInt(to) * BigInt(IDS_PER_DAY)}`
-      })
-      return conditions.length === 1 ? conditions[0]! : `(${conditions.join(' OR ')})`
-    },
+    chosen: { first: runs[0]!.from, last: to === Number.POSITIVE_INFINITY ? from : to - 1 },
+    of: conditionOf(runs),
+  }
+}
+
+function conditionOf(runs: readonly Run[]): Days['of'] {
+  return (column) => {
+    const conditions = runs.map(({ from, to }) => {
+      const low = `${column} >= ${BigInt(from) * BigInt(IDS_PER_DAY)}`
+      // In two parts: as one condition Postgres might search an index of task ids instead of the one by which the work is found.
+      const next = BigInt(from + 1) * BigInt(IDS_PER_DAY)
+      return to === Number.POSITIVE_INFINITY
+        ? `(${low} AND ${column} < ${next} OR ${column} >= ${next})`
+        : `${low} AND ${column} < ${BigInt(to) * BigInt(IDS_PER_DAY)}`
+    })
+    return conditions.length === 1 ? conditions[0]! : `(${conditions.join(' OR ')})`
   }
 }
 
@@ -176,7 +184,33 @@ export function inDays(column: string): string {
   return `in_days(${column})`
 }
 
-/** Bounded by the statements of a few days; emptied when it is full. */
+/** Statements of these days before today, and of the days after it, are always prepared. */
+const RECENT_DAYS = 3
+/** Of older days, as many sets as this; the next ones when the connections that have prepared them are closed. */
+const MAX_OLD_SETS = 32
+const OLD_SETS_MS = 3_600_000
+
+let oldSets = new Set<string>()
+let oldSetsSince = 0
+
+/**
+ * Ids in calls may be of any day, also of days that never were. Each statement of such a day would stay prepared on the connection that ran
+ * it, so that a caller could take all memory: only a limited number of sets of older days is prepared.
+ */
+function isPrepared({ name, chosen }: Days): boolean {
+  if (name === undefined) return false
+  const now = Date.now()
+  const today = dayOfId(firstTaskIdAt(now))
+  if (!chosen || (chosen.first >= today - RECENT_DAYS && chosen.last <= today + 1)) return true
+  if (now - oldSetsSince >= OLD_SETS_MS) {
+    oldSets = new Set()
+    oldSetsSince = now
+  }
+  if (oldSets.size < MAX_OLD_SETS) oldSets.add(name)
+  return oldSets.has(name)
+}
+
+/** Emptied when it is full. */
 const prepared = new Map<string, { name: string; text: string }>()
 const MAX_PREPARED = 1000
 
@@ -200,12 +234,12 @@ export function runWithin<Row extends unknown[]>(
   text: string,
   values: unknown[],
 ): Promise<Row[]> {
-  if (days.name === undefined) return run(runner, undefined, textWithin(days, text), values)
+  if (!isPrepared(days)) return run(runner, undefined, textWithin(days, text), values)
   const key = `${name}@${days.name}`
   let statement = prepared.get(key)
   if (statement === undefined) {
     if (prepared.size >= MAX_PREPARED) prepared.clear()
-    statement = { name: preparedName(name, days.name), text: textWithin(days, text) }
+    statement = { name: preparedName(name, days.name!), text: textWithin(days, text) }
     prepared.set(key, statement)
   }
   return run(runner, statement.name, statement.text, values)

@@ -1,5 +1,5 @@
 import { retryWithBackoff } from '@herald/async'
-import { CommitInDoubt, isTransient } from '@herald/postgres'
+import { CommitInDoubt, isInDoubt, isTransient } from '@herald/postgres'
 
 export {
   CommitInDoubt,
@@ -28,4 +28,15 @@ export async function retrying<T>(work: () => Promise<T>, options: RetryOptions 
   } catch (error) {
     throw doubt !== undefined && isTransient(error) ? doubt : error
   }
+}
+
+/** The same for a write of one statement outside of a transaction, which is unknown if its own reply is lost. */
+export function retryingStatement<T>(work: () => Promise<T>, options?: RetryOptions): Promise<T> {
+  return retrying(async () => {
+    try {
+      return await work()
+    } catch (error) {
+      throw isInDoubt(error) ? new CommitInDoubt(error as Error) : error
+    }
+  }, options)
 }

@@ -168,11 +168,14 @@ async function commitPage(
 const plannedAt = `($11::timestamptz - interval '${SLICE_LEASE_SECONDS} seconds')`
 
 const commitPageSql = `
-WITH moved AS MATERIALIZED (
-  UPDATE slice SET cursor = $4, width = $5, planning_until = NULL WHERE task_id = $1 AND no = $2 AND cursor = $3
+WITH locked AS MATERIALIZED (
+  SELECT * FROM task WHERE id = $1 AND ${inDays('id')} AND state IN ('planning', 'sending') FOR KEY SHARE
+), moved AS MATERIALIZED (
+  UPDATE slice SET cursor = $4, width = $5, planning_until = NULL
+  WHERE task_id = (SELECT id FROM locked) AND no = $2 AND cursor = $3
   RETURNING task_id
 ), t AS MATERIALIZED (
-  SELECT * FROM task WHERE id = (SELECT task_id FROM moved) AND ${inDays('id')} AND state IN ('planning', 'sending') FOR KEY SHARE
+  SELECT l.* FROM locked l JOIN moved m ON m.task_id = l.id
 ), batches AS (
   ${insertBatchesSql({
     from: `t, jsonb_to_recordset($6::jsonb) AS b (${batchRecord})`,
@@ -261,9 +264,12 @@ export async function expireUnplanned(db: Database, taskId: number): Promise<boo
     db.pool,
     daysOf([taskId]),
     'expire-unplanned',
-    `WITH expired AS (
+    `WITH locked AS MATERIALIZED (
+       SELECT id FROM task
+       WHERE id = $1 AND ${inDays('id')} AND state IN ('accepted', 'planning') AND ${deadline} <= now() FOR UPDATE
+     ), expired AS (
        UPDATE task SET state = 'sending', deadline = ${deadline}, planned_at = now()
-       WHERE id = $1 AND ${inDays('id')} AND state IN ('accepted', 'planning') AND ${deadline} <= now() RETURNING id
+       WHERE id = (SELECT id FROM locked) AND ${inDays('id')} RETURNING id
      ), gone AS (DELETE FROM slice WHERE task_id IN (SELECT id FROM expired)), failures AS (
        INSERT INTO failure (task_id, channel, fate, reason, text, count, samples)
        SELECT id, 'native', 'expired', $2, $3, 0, '{}' FROM expired ON CONFLICT DO NOTHING

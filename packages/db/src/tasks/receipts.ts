@@ -7,7 +7,7 @@ import { addEventsSql } from '../ledger/outbox-rows.ts'
 import { isTold } from '../ledger/task-events.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, groupByDays, groupByKeptDays, inDays, runWithin } from '../store/days.ts'
-import { retrying } from '../store/errors.ts'
+import { retrying, retryingStatement } from '../store/errors.ts'
 import type { Runner } from '../store/statement.ts'
 
 export type ReceiptToRecord = {
@@ -33,7 +33,7 @@ export async function recordReceipts(
   let count = 0
   // Each list has all reports about a device and a task. If a later one fails, a repetition finds the receipts of those before it.
   for (const some of await retrying(() => groupByKeptDays(db.pool, receipts, taskOf))) {
-    const rows = await retrying(() =>
+    const rows = await retryingStatement(() =>
       runWithin<[Channel, number]>(db.pool, daysIn(some), 'record-receipts', recordSql, [
         some.map((r) => r.appId),
         some.map((r) => r.taskId),
@@ -113,16 +113,17 @@ WITH input AS MATERIALIZED (
   SELECT DISTINCT ON (task_id, device_id) task_id, device_id, channel, letter,
     bool_or(clicked) OVER (PARTITION BY task_id, device_id) AS clicked FROM matched
   ORDER BY task_id, device_id, letter = 's' DESC, letter = 'm', id DESC
+), copies AS MATERIALIZED (
+  SELECT i.task_id, i.device_id FROM inbox i JOIN chosen c USING (task_id, device_id)
+  WHERE ${inDays('i.task_id')} AND (c.channel = 'native' OR i.sent_at IS NOT NULL) ORDER BY 1, 2 FOR UPDATE OF i
 ), written AS (
   INSERT INTO receipt AS r (task_id, device_id, channel, received_at, clicked_at)
-  SELECT task_id, device_id, channel, now(), CASE WHEN clicked THEN now() END FROM chosen ORDER BY task_id, device_id
+  SELECT task_id, device_id, channel, now(), CASE WHEN clicked THEN now() END FROM chosen
+  WHERE ${after('copies')} ORDER BY task_id, device_id
   ON CONFLICT (task_id, device_id) DO UPDATE SET clicked_at = GREATEST(now(), r.received_at + interval '1 microsecond')
     WHERE excluded.clicked_at IS NOT NULL AND r.clicked_at IS NULL
   RETURNING r.task_id, r.device_id, r.channel, r.clicked_at IS NULL OR r.clicked_at = r.received_at AS fresh,
     r.clicked_at IS NOT NULL AS clicked
-), copies AS MATERIALIZED (
-  SELECT i.task_id, i.device_id FROM inbox i JOIN chosen c USING (task_id, device_id)
-  WHERE ${inDays('i.task_id')} AND (c.channel = 'native' OR i.sent_at IS NOT NULL) ORDER BY 1, 2 FOR UPDATE OF i
 ), cleared AS (
   DELETE FROM inbox i USING copies
   WHERE i.task_id = copies.task_id AND i.device_id = copies.device_id AND ${inDays('i.task_id')}

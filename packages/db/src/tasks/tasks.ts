@@ -21,7 +21,7 @@ import {
   inRange,
   runWithin,
 } from '../store/days.ts'
-import { retrying } from '../store/errors.ts'
+import { retryingStatement } from '../store/errors.ts'
 import { firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
 import { leaveBundle } from './leave-bundle.ts'
 
@@ -169,16 +169,12 @@ export async function searchTasks(
     if (rows.length >= page.limit) break
   }
   const list = rows.map(({ moved, seconds, ...row }) => {
-    const pending = row.target - row.sent - row.failed - moved - row.expired - row.cancelled
-    const rate = seconds > 0 ? (row.target - pending) / seconds : 0
     // A device that moved is a target of both channels; callers count it once.
-    return {
-      ...row,
-      target: row.target - moved,
-      pending,
-      rate,
-      eta: etaOf({ ...row, pending, rate }),
-    }
+    const target = row.target - moved
+    const done = row.sent + row.failed + row.expired + row.cancelled
+    const pending = target - done
+    const rate = seconds > 0 ? done / seconds : 0
+    return { ...row, target, pending, rate, eta: etaOf({ ...row, pending, rate }) }
   })
   return { list, next }
 }
@@ -324,7 +320,7 @@ async function changeTask(
   left = false,
 ): Promise<ControlResult> {
   const { set, isNew, action } = taskChanges[change]
-  const [row] = await retrying(() =>
+  const [row] = await retryingStatement(() =>
     runWithin<[changed: boolean, state: string]>(
       db.pool,
       daysOf([id]),
@@ -395,7 +391,7 @@ export async function resumeTask(
   id: number | bigint,
   by?: By,
 ): Promise<ControlResult> {
-  await retrying(() =>
+  await retryingStatement(() =>
     runWithin(
       db.pool,
       daysOf([id]),
