@@ -70,8 +70,9 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     session.state = state
     switch (action.do) {
       case 'look up':
-        // Checked before the lookup, which would take the presence from the device's current connection.
         session.beats = action.beats
+        session.away = action.away
+        // Checked before the lookup, which would take the presence from the device's current connection.
         if (hellos.take(action.pushToken) === 0) void identify(session, action.pushToken)
         else handle(session, { kind: 'end', why: 'reconnecting' })
         break
@@ -108,7 +109,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
 
   async function identify(session: Session, pushToken: string): Promise<void> {
     try {
-      const device = await deps.presence.connect(pushToken, () => session.state === 'over')
+      const device = await deps.presence.connect(pushToken, () => session.state === 'over', session.away)
       if (!device) return handle(session, { kind: 'end', why: 'unknownToken' })
       const { deviceId, connection } = device
       if (session.state !== 'identifying') return deps.presence.disconnect(device)

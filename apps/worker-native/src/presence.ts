@@ -11,16 +11,18 @@ import { writeUntil } from './write-until.ts'
 
 export type Presence = {
   /**
-   * Looks up a device and records that it is connected to this gateway; undefined for an unknown token, and if `isOver` returns true when
-   * the record is about to be written.
+   * Looks up a device and records that it is connected to this gateway, with its app in the background if `away` is set; undefined for an
+   * unknown token, and if `isOver` returns true when the record is about to be written.
    */
-  connect(pushToken: string, isOver: () => boolean): Promise<ConnectedDevice | undefined>
+  connect(pushToken: string, isOver: () => boolean, away?: boolean): Promise<ConnectedDevice | undefined>
   /** Records whether the app is in the background. */
   change(connection: PresenceConnection, away: boolean): void
   /** Removes the record of a connection that ended. */
   disconnect(connection: PresenceConnection): void
   flushed(): Promise<void>
 }
+
+type Hello = { pushToken: string; isOver(): boolean; away: boolean }
 
 /** Writes presence in groups: a storm of reconnections costs one statement per group, not per device. */
 export function createPresence(deps: {
@@ -33,7 +35,7 @@ export function createPresence(deps: {
   ending: AbortSignal
 }): Presence {
   const { db, node, ending, onPostgresError } = deps
-  const connected = coalesce<{ pushToken: string; isOver(): boolean }, ConnectedDevice | undefined>({
+  const connected = coalesce<Hello, ConnectedDevice | undefined>({
     windowMs: 15,
     maxItems: 500,
     async write(hellos) {
@@ -45,6 +47,7 @@ export function createPresence(deps: {
           db,
           node(),
           waiting.map(({ pushToken }) => pushToken),
+          waiting.map(({ away }) => away),
         )
         for (const device of devices) if (device?.isSeenLongAgo) deps.seen(device.deviceId)
         const found = new Map(waiting.map((hello, i) => [hello, devices[i]]))
@@ -74,7 +77,7 @@ export function createPresence(deps: {
     },
   })
   return {
-    connect: (pushToken, isOver) => connected.add({ pushToken, isOver }),
+    connect: (pushToken, isOver, away = false) => connected.add({ pushToken, isOver, away }),
     change({ deviceId, connection }, away) {
       changes.set(deviceId, { deviceId, connection, away })
       void changed.add(deviceId)

@@ -37,8 +37,8 @@ export type Event =
   | { kind: 'end'; why: CloseReason }
 
 export type Action =
-  /** `beats`: the client reads frames that only say that the gateway is there. */
-  | { do: 'look up'; pushToken: string; beats: boolean }
+  /** `beats`: the client reads frames that only say that the gateway is there. `away`: its app is in the background. */
+  | { do: 'look up'; pushToken: string; beats: boolean; away: boolean }
   | { do: 'welcome' }
   | { do: 'acknowledge'; taskIds: number[] }
   | { do: 'change presence'; away: boolean }
@@ -75,7 +75,12 @@ function read(state: State, text: string): { state: State; action: Action } {
       return isPushToken(frame.push_token)
         ? {
             state: 'identifying',
-            action: { do: 'look up', pushToken: frame.push_token, beats: frame.beats === true },
+            action: {
+              do: 'look up',
+              pushToken: frame.push_token,
+              beats: frame.beats === true,
+              away: frame.away === true,
+            },
           }
         : end('unknownToken')
     case 'ack': {

@@ -41,6 +41,7 @@ describe('connections over time', () => {
   let connection = 0
   let lookups = 0
   let hasGivenUp = () => false
+  let connectedAway: boolean | undefined
   const disconnected: number[] = []
   const writable: number[] = []
   const changed: [number, boolean][] = []
@@ -59,9 +60,10 @@ describe('connections over time', () => {
     lookups = 0
     connections = createConnections({
       presence: {
-        async connect(pushToken, isOver) {
+        async connect(pushToken, isOver, away) {
           lookups++
           hasGivenUp = isOver
+          connectedAway = away
           if (pushToken === 'hangs') return new Promise(() => {})
           if (pushToken === 'fails') throw new Error('Postgres is down')
           return {
@@ -117,6 +119,20 @@ describe('connections over time', () => {
     ])
     expect(here).toEqual([7])
     expect(socket.closedWith).toBeUndefined()
+  })
+
+  it('writes nothing to a device whose hello says that its app is away, until it is here', async () => {
+    const socket = await openDevice(7, { away: true })
+    expect([connectedAway, connections.sessions.get(7)?.away]).toEqual([true, true])
+    expect(connections.write(7, 1, frame)).toBe(false)
+    // As clients do for gateways that do not read it in the hello: it is the present state, so nothing is recorded.
+    socket.says({ op: 'away' })
+    expect([changed, here]).toEqual([[], []])
+    socket.says({ op: 'here' })
+    expect(connections.write(7, 1, frame)).toBe(true)
+    expect([changed, here]).toEqual([[[7, false]], [7]])
+    await openDevice(8)
+    expect([connectedAway, connections.sessions.get(8)?.away]).toEqual([false, false])
   })
 
   it('closes a connection that changes between away and here too often', async () => {

@@ -255,9 +255,9 @@ export async function dial(url: string, options: { protocols?: string[]; localAd
 }
 
 /** Connects, says hello and waits for the welcome. */
-export async function connect(url: string, device: TestDevice, localAddress?: string) {
+export async function connect(url: string, device: TestDevice, localAddress?: string, hello = {}) {
   const connection = await dial(url, { localAddress })
-  connection.send({ op: 'hello', push_token: device.pushToken })
+  connection.send({ op: 'hello', push_token: device.pushToken, ...hello })
   await until(() => connection.frames.some(({ op }) => op === 'welcome'), { what: 'the welcome' })
   return connection
 }

@@ -9,10 +9,25 @@ const text = (frame: unknown): Event => ({
 })
 const hello = text({ op: 'hello', push_token: 'abc' })
 const ack = text({ op: 'ack', task_ids: [1, 2] })
+const lookUp = { do: 'look up', pushToken: 'abc', beats: false, away: false }
 
 describe('the protocol', () => {
   const rows: [State, string, Event, State, unknown][] = [
-    ['unidentified', 'hello', hello, 'identifying', { do: 'look up', pushToken: 'abc', beats: false }],
+    ['unidentified', 'hello', hello, 'identifying', lookUp],
+    [
+      'unidentified',
+      'hello of an app in the background',
+      text({ op: 'hello', push_token: 'abc', beats: true, away: true }),
+      'identifying',
+      { ...lookUp, beats: true, away: true },
+    ],
+    [
+      'unidentified',
+      'hello with other values and unknown fields',
+      text({ op: 'hello', push_token: 'abc', beats: 1, away: 'true', later: {} }),
+      'identifying',
+      lookUp,
+    ],
     ['unidentified', 'hello without token', text({ op: 'hello' }), 'over', 4401],
     [
       'unidentified',

@@ -12,13 +12,21 @@ describe('two gateways, a planner and vendors', () => {
   let a: Gateway
   let b: Gateway
   const opened: Awaited<ReturnType<typeof connect>>[] = []
-  const open = async (gateway: Gateway, device: TestDevice) => {
-    const connection = await connect(gateway.url, device)
+  const open = async (gateway: Gateway, device: TestDevice, hello = {}) => {
+    const connection = await connect(gateway.url, device, undefined, hello)
     opened.push(connection)
     await until(() => harness.isOnline(device), { what: 'presence' })
     return connection
   }
   const onBoth = (n: string) => ({ xiaomi: `${n}:accepted` })
+  /** The seconds that devices have to acknowledge a task. */
+  const waitsOf = async (task: number): Promise<number[]> =>
+    (
+      await harness.db.pool.query(
+        'SELECT extract(epoch FROM fallback_at - sent_at)::float8 AS seconds FROM inbox WHERE task_id = $1',
+        [task],
+      )
+    ).rows.map(({ seconds }) => seconds)
   const stateOf = async (task: number) =>
     (await harness.db.pool.query(`SELECT state FROM ${taskStatesSql} t WHERE id = $1`, [task])).rows[0].state
 
@@ -59,6 +67,8 @@ describe('two gateways, a planner and vendors', () => {
       await until(async () => (await stateOf(task)) === 'finished', { what: 'the end of the task' })
       const connection = await open(a, without)
       await connection.gets(task)
+      await harness.becomes(task, { xiaomi: { target: 1, sent: 1 }, native: { target: 1, sent: 1 } })
+      expect(await waitsOf(task)).toEqual([harness.settings.ackSeconds])
       connection.ack(task)
       await harness.becomes(task, {
         xiaomi: { target: 1, sent: 1 },
@@ -73,6 +83,7 @@ describe('two gateways, a planner and vendors', () => {
       await connection.gets(task)
       await harness.becomes(task, { native: { target: 1, sent: 1 } })
       expect(await stateOf(task)).toBe('sending')
+      expect(await waitsOf(task)).toEqual([harness.settings.ackSeconds])
       await harness.endWait(task)
       await harness.becomes(task, { native: { target: 1, sent: 1 }, xiaomi: { target: 1, sent: 1 } })
       // The vendor accepted it, so the inbox copy is gone; the acknowledgement still counts.
@@ -225,6 +236,23 @@ describe('two gateways, a planner and vendors', () => {
       await connection.gets(task)
       connection.ack(task)
       await harness.becomes(task, { native: { target: 2, sent: 2, received: 2 } })
+    })
+
+    it('gets nothing of its inbox on a new connection whose hello says away, until it is here', async () => {
+      const device = await harness.addDevice(app, onBoth('hello-away'))
+      const first = await openAway(a, device)
+      const task = await harness.notify(app, [device], { strategy: 'nativepush_only' })
+      await harness.becomes(task, { native: { target: 1 } })
+      first.cut()
+      const second = await open(b, device, { away: true })
+      expect(await isAway(device)).toBe(true)
+      const next = await harness.notify(app, [device], { strategy: 'combined' })
+      await harness.becomes(next, { xiaomi: { target: 1, sent: 1 } })
+      expect(await harness.inboxOf(device)).toEqual([task, next])
+      expect(second.pushes()).toEqual([])
+      second.send({ op: 'here' })
+      await second.gets(next)
+      expect(second.pushes()).toEqual([task, next])
     })
 
     it('has no copy of a push that uses vendors only or may not be stored', async () => {

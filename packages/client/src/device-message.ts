@@ -10,7 +10,7 @@ export type DeviceMessage = {
   badge?: string
   /** Integers beyond 2^53 are bigint. */
   ext?: Record<string, unknown>
-  /** Unix seconds. */
+  /** Unix seconds. The message arrives only between the two; the app may remove it after the end. */
   show_begin_time?: number
   show_end_time?: number
   /** Present with `url`, the address to open on a tap. `android.click_action` takes precedence on Android. */
@@ -60,13 +60,6 @@ export function readFrame(text: string): ServerFrame {
 /** The task whose message must not be shown any more after this one. */
 export function endedBy({ recalls, replaces }: DeviceMessage): number | undefined {
   return recalls ?? replaces
-}
-
-/** Milliseconds until the message is shown; undefined when its show window has ended. */
-export function showIn(message: DeviceMessage, now: number): number | undefined {
-  const { show_begin_time: begin, show_end_time: end } = message
-  if (end && end * 1000 <= now) return undefined
-  return begin ? Math.max(0, begin * 1000 - now) : 0
 }
 
 /** The badge after a message: a number sets it, `+n` adds to it. `cmd` messages do not change it. */

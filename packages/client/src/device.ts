@@ -1,12 +1,5 @@
 import { type DeviceStorage, openMemory } from './device-memory.ts'
-import {
-  badgeAfter,
-  type DeviceMessage,
-  endedBy,
-  type Received,
-  readFrame,
-  showIn,
-} from './device-message.ts'
+import { badgeAfter, type DeviceMessage, endedBy, type Received, readFrame } from './device-message.ts'
 import { afterClose } from './device-reconnect.ts'
 
 export type { DeviceMessage, DeviceStorage, Received }
@@ -38,7 +31,7 @@ export type DeviceOptions = {
   /** `wss://host/native` */
   url: string
   pushToken: string
-  /** Called once per message, at the time to show it. */
+  /** Called once per message. The message is acknowledged before, so it counts as received even if this throws. */
   onMessage(received: Received): void
   onBadge?(badge: number): void
   onState?(state: DeviceState): void
@@ -54,7 +47,7 @@ export type Device = {
   setBadge(badge: number): void
   /** The app goes to the background: pushes go to the device’s vendor at once, and wait here until `here()`. */
   away(): void
-  /** The app is in the foreground again: what waits is delivered. */
+  /** The app is in the foreground again: what waits is delivered. A device that waits to reconnect does so at once. */
   here(): void
   close(): void
 }
@@ -68,7 +61,6 @@ const MAX_ACKS = 500
 /** Recent messages are acknowledged again on every new connection: a gateway that crashes loses acknowledgements. */
 const REPEAT_MS = 600_000
 const MAX_REPEATED = 100
-const MAX_TIMER_MS = 2_000_000_000
 /** As many as the memory of received tasks. */
 const MAX_ENDED = 500
 
@@ -79,9 +71,8 @@ export function connectDevice(options: DeviceOptions): Device {
   const memory = openMemory(options.pushToken, options.storage)
   const timers = new Set<ReturnType<typeof setTimeout>>()
   const unsent = new Set<number>()
-  /** Tasks that were recalled, and the timers of messages that are shown later. */
+  /** Tasks that were recalled. */
   const ended = new Set<number>()
-  const planned = new Map<number, ReturnType<typeof setTimeout>>()
   let state: DeviceState = 'connecting'
   let socket: WebSocketLike | undefined
   let failures = 0
@@ -119,6 +110,7 @@ export function connectDevice(options: DeviceOptions): Device {
     /** 0 until the first beat: older gateways send none, and are silent while nothing is pushed. */
     let maxSilentMs = 0
     let ended = false
+    let saidAway = false
 
     function end(code: number, reason?: string): void {
       if (ended) return
@@ -144,7 +136,9 @@ export function connectDevice(options: DeviceOptions): Device {
     }
 
     current.onopen = () => {
-      current.send(JSON.stringify({ op: 'hello', push_token: options.pushToken, beats: true }))
+      saidAway = isAway
+      const away = isAway || undefined
+      current.send(JSON.stringify({ op: 'hello', push_token: options.pushToken, beats: true, away }))
     }
     current.onmessage = (event: { data?: unknown }) => {
       // With `ws`, frames still arrive after close().
@@ -156,8 +150,8 @@ export function connectDevice(options: DeviceOptions): Device {
         failures = 0
         setState('online')
         repeatAcknowledgements()
-        // A new connection counts as one in the foreground.
-        if (isAway) sendPresence()
+        // Also after a hello with `away`: older gateways ignore it there, and the app may have come back since.
+        if (isAway || saidAway) sendPresence()
       } else if (frame.op === 'push') receive(frame)
       else if (frame.op === 'beat') maxSilentMs = heartbeat * 1000 * MAX_SILENT_HEARTBEATS
       limitSilence()
@@ -174,18 +168,9 @@ export function connectDevice(options: DeviceOptions): Device {
       memory.see(taskId)
       const earlier = endedBy(message)
       if (earlier !== undefined) endTask(earlier)
-      const delay = ended.has(taskId) ? undefined : showIn(message, Date.now())
-      if (delay === 0) show(received)
-      else if (delay !== undefined) showLater(received, delay)
+      // The gateway delivers a message only within its show window; the clock of the device may be wrong.
+      if (!ended.has(taskId)) show(received)
     }
-  }
-
-  function showLater(received: Received, ms: number): void {
-    const timer = startTimer(
-      () => (ms > MAX_TIMER_MS ? showLater(received, ms - MAX_TIMER_MS) : show(received)),
-      Math.min(ms, MAX_TIMER_MS),
-    )
-    planned.set(received.taskId, timer)
   }
 
   /** The recall may overtake the message: then the message is acknowledged and not shown. */
@@ -195,12 +180,9 @@ export function connectDevice(options: DeviceOptions): Device {
       if (ended.size <= MAX_ENDED) break
       ended.delete(oldest)
     }
-    stopTimer(planned.get(taskId))
-    planned.delete(taskId)
   }
 
   function show(received: Received): void {
-    planned.delete(received.taskId)
     const badge = badgeAfter(memory.badge(), received.message)
     if (badge !== memory.badge()) {
       memory.setBadge(badge)
@@ -226,7 +208,8 @@ export function connectDevice(options: DeviceOptions): Device {
   function setAway(away: boolean): void {
     if (isAway === away) return
     isAway = away
-    sendPresence()
+    if (!away && state === 'waiting') connect()
+    else sendPresence()
   }
 
   function sendPresence(): void {

@@ -416,6 +416,11 @@ export class HeraldServer {
     return removed
   }
 
+  /** For apps: the badge that the user sees, for example 0 when the app is opened. A push with `+1` adds to it. */
+  async setBadge(pushToken: string, badge: number): Promise<void> {
+    await this.#withoutToken('/user/push/badge', { push_token: pushToken, badge })
+  }
+
   /** For apps: what the device received or the user opened, at most 500 entries. */
   async sendReceipts(
     pushToken: string,

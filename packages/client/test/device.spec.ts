@@ -4,24 +4,10 @@ import { sleep } from '@herald/async'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { WebSocket, WebSocketServer } from 'ws'
 import { connectDevice, type Device, type DeviceOptions, type DeviceState } from '../src/device.ts'
-import { badgeAfter, type DeviceMessage, readFrame, showIn } from '../src/device-message.ts'
+import { badgeAfter, type DeviceMessage, readFrame } from '../src/device-message.ts'
 import { afterClose } from '../src/device-reconnect.ts'
 
 const text: DeviceMessage = { type: 'text', title: 'Hi' }
-
-describe('when a message is shown', () => {
-  const now = 1_000_000_000_000
-  const rows: [string, Partial<DeviceMessage>, number | undefined][] = [
-    ['no window', {}, 0],
-    ['begun', { show_begin_time: 999_999_999 }, 0],
-    ['begins in 5 s', { show_begin_time: 1_000_000_005 }, 5000],
-    ['ended', { show_end_time: 999_999_999 }, undefined],
-    ['ends in this second', { show_end_time: 1_000_000_000 }, undefined],
-    ['open', { show_begin_time: 999_999_999, show_end_time: 1_000_000_001 }, 0],
-    ['blank times', { show_begin_time: 0, show_end_time: 0 }, 0],
-  ]
-  it.each(rows)('%s', (_name, window, wait) => expect(showIn({ ...text, ...window }, now)).toBe(wait))
-})
 
 describe('the badge after a message', () => {
   it.each([
@@ -159,7 +145,9 @@ describe('a device', () => {
     expect(await first.hears()).toEqual({ op: 'away' })
     first.cut()
     const second = await gateway.next()
-    expect(await second.hears()).toMatchObject({ op: 'hello' })
+    // In the hello, so that nothing is delivered to it, and for older gateways after the welcome.
+    const hello = { op: 'hello', push_token: 'push-token-1', beats: true, away: true }
+    expect(await second.hears()).toEqual(hello)
     second.welcome()
     expect(await second.hears()).toEqual({ op: 'away' })
     device.here()
@@ -194,54 +182,6 @@ describe('a device', () => {
     expect(await second.hears()).toEqual({ op: 'ack', task_ids: [4] })
     expect([before.shown, after.shown]).toEqual([[4], []])
     expect(after.device.badge()).toBe(1)
-  })
-
-  it('does not show a message that was recalled or replaced before its time, and says so to the app', async () => {
-    const { shown } = start()
-    const connection = await gateway.next()
-    await connection.hears()
-    connection.welcome()
-    // The device reads a clock that stands still, so the messages have two seconds whenever this runs.
-    const second = Math.floor(Date.now() / 1000)
-    const clock = jest.spyOn(Date, 'now').mockReturnValue(second * 1000)
-    try {
-      for (const taskId of [1, 2, 3]) connection.push(taskId, { ...text, show_begin_time: second + 2 })
-      connection.push(11, { type: 'cmd', recalls: 1 })
-      connection.push(12, { ...text, replaces: 2 })
-      await waitFor(() => shown.includes(12))
-    } finally {
-      clock.mockRestore()
-    }
-    await waitFor(() => shown.includes(3))
-    expect(shown).toEqual([11, 12, 3])
-  })
-
-  it('acknowledges and does not show a message that its recall has overtaken', async () => {
-    const { shown, badges } = start()
-    const connection = await gateway.next()
-    await connection.hears()
-    connection.welcome()
-    connection.push(11, { type: 'cmd', recalls: 1 })
-    connection.push(1, text)
-    expect(await connection.hears()).toEqual({ op: 'ack', task_ids: [11, 1] })
-    expect(shown).toEqual([11])
-    expect(badges).toEqual([])
-  })
-
-  it('shows a message only within its show window, but always acknowledges it', async () => {
-    const { shown } = start()
-    const connection = await gateway.next()
-    await connection.hears()
-    connection.welcome()
-    const second = Math.floor(Date.now() / 1000)
-    connection.push(1, { ...text, show_begin_time: second + 1 })
-    connection.push(2, { ...text, show_end_time: second - 1 })
-    expect(await connection.hears()).toEqual({ op: 'ack', task_ids: [1, 2] })
-    // On a busy machine it may already be shown; never before its time.
-    if (Date.now() / 1000 < second + 1) expect(shown).toEqual([])
-    await waitFor(() => shown.length === 1)
-    expect(shown).toEqual([1])
-    expect(Date.now() / 1000).toBeGreaterThanOrEqual(second + 1)
   })
 
   it('reconnects after a shutdown of the gateway or a lost connection', async () => {
@@ -378,6 +318,83 @@ describe('a device whose gateway is gone without a close', () => {
     device.close()
     socket!.gets({ op: 'beat' })
     expect(jest.getTimerCount()).toBe(0)
+  })
+})
+
+describe('a device and what it gets and says', () => {
+  let device: Device
+  let shown: number[]
+  let badges: number[]
+  let socket: FakeSocket
+  beforeEach(() => {
+    jest.useFakeTimers()
+    shown = []
+    badges = []
+    device = connectFake({
+      onMessage: ({ taskId }) => shown.push(taskId),
+      onBadge: (badge) => badges.push(badge),
+    })
+    socket = opened[0]!
+  })
+  afterEach(() => {
+    device.close()
+    jest.useRealTimers()
+    opened.length = 0
+  })
+  const welcome = { op: 'welcome', heartbeat: 20 }
+  const hello = { op: 'hello', push_token: 'push-token-1', beats: true }
+  const push = (taskId: number, message: DeviceMessage) =>
+    socket.gets({ op: 'push', task_id: taskId, message })
+  const said = ({ sent }: FakeSocket) => sent.map((frame) => JSON.parse(frame))
+
+  it('acknowledges and does not show a message that its recall or replacement has overtaken', () => {
+    socket.gets(welcome)
+    push(11, { type: 'cmd', recalls: 1 })
+    push(12, { ...text, replaces: 2 })
+    for (const taskId of [1, 2]) push(taskId, text)
+    jest.advanceTimersByTime(1000)
+    expect(said(socket)).toEqual([{ op: 'ack', task_ids: [11, 12, 1, 2] }])
+    expect([shown, badges]).toEqual([[11, 12], [1]])
+  })
+
+  it('shows a message when it arrives, whatever the clock of the device says about its show window', () => {
+    socket.gets(welcome)
+    const second = Math.floor(Date.now() / 1000)
+    push(1, { ...text, show_begin_time: second + 3600 })
+    push(2, { ...text, show_end_time: second - 3600 })
+    expect(shown).toEqual([1, 2])
+  })
+
+  it('says in its hello that its app is away, and after the welcome that it has come back', () => {
+    device.away()
+    socket.onopen()
+    device.here()
+    expect(said(socket)).toEqual([{ ...hello, away: true }])
+    socket.gets(welcome)
+    expect(said(socket).slice(1)).toEqual([{ op: 'here' }])
+  })
+
+  it('reconnects at once when its app comes back while it waits', () => {
+    socket.gets(welcome)
+    device.away()
+    socket.onclose({ code: 4429 })
+    device.away()
+    expect([device.state(), opened.length]).toEqual(['waiting', 1])
+    device.here()
+    expect([device.state(), opened.length]).toEqual(['connecting', 2])
+    opened[1]!.onopen()
+    opened[1]!.gets(welcome)
+    expect(said(opened[1]!)).toEqual([hello])
+    // The attempt that was planned is not made.
+    jest.advanceTimersByTime(3_600_000)
+    expect([device.state(), opened.length]).toEqual(['online', 2])
+  })
+
+  it('does not reconnect early for an app that was not away', () => {
+    socket.gets(welcome)
+    socket.onclose({ code: 4429 })
+    device.here()
+    expect([device.state(), opened.length]).toEqual(['waiting', 1])
   })
 })
 

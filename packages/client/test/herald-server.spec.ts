@@ -203,12 +203,14 @@ describe('calls of the own server', () => {
     expect(await app.registerDevice('g', 'ios')).toBe('p')
     await app.bindToken('p', { provider: 'flyme', device_token: 'd' })
     await app.unbindToken('p', 4)
+    await app.setBadge('p', 0)
     await app.sendReceipts('p', [{ task_id: 7, event: 'clicked' }])
     expect(sent.map(({ path, init }) => `${path} ${init.body}`)).toEqual([
       '/token/exchange {"id_token":"jwt","device_guid":"g"}',
       '/push/register {"device_guid":"g","platform":"ios"}',
       '/user/token/bind {"push_token":"p","provider":"flyme","device_token":"d"}',
       '/user/token/unbind {"push_token":"p","provider":4}',
+      '/user/push/badge {"push_token":"p","badge":0}',
       '/push/receipt {"push_token":"p","list":[{"task_id":7,"event":"clicked"}]}',
     ])
     for (const { init } of sent) expect(init.headers).not.toHaveProperty('access-token')

@@ -48,6 +48,7 @@ export async function firstStart({ baseUrl, appId, idToken, deviceGuid, device_t
   const { push_token } = await app.exchangeToken(idToken, deviceGuid)
   await app.bindToken(push_token!, { provider: 'huawei', device_token })
   await app.sendReceipts(push_token!, [{ task_id, event: 'clicked' }])
+  await app.setBadge(push_token!, 0)
 }
 
 declare const localStorage: { getItem(key: string): string | null; setItem(key: string, value: string): void }
