@@ -47,7 +47,7 @@ function sharedFieldNames(): Readonly<Record<SharedField, readonly string[]>> {
     attachment_url: ['`type` `image`', '`attachment_url`'],
     badge: ['`badge`'],
     sound: ['`android.sound`', '`ios.sound`'],
-    channel_id: ['`android.channel_id`'],
+    channel_id: ['`channel_id`'],
     intent: ['`android.click_action` `intent`'],
     url: ['`click_action` `url`', '`url`'],
     collapse_key: ['`collapse_key`'],

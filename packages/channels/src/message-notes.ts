@@ -42,7 +42,14 @@ const rules: Partial<Record<SharedField, Rule>> = {
     no: (vendor) => `${vendor} shows no pictures; the address is not sent.`,
   },
   channel_id: {
-    asks: (message, card) => message.type !== 'cmd' && androidViewOf(message, card)?.channelId !== undefined,
+    asks(message, card) {
+      if (message.type === 'cmd' || !card.message.android) return false
+      const used = androidViewOf(message, card)?.channelId
+      const shared = message.android.channelId
+      const isCarried = carryingWord(card, 'channel_id') === 'yes'
+      return isCarried ? used === undefined && shared !== undefined : (used ?? shared) !== undefined
+    },
+    yes: (vendor) => `${vendor} takes only the channel_id of its own object: that of android is not sent.`,
     no: (vendor) => `${vendor} has no notification channels: channel_id is not sent.`,
   },
   url: {

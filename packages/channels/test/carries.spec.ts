@@ -98,6 +98,12 @@ describe.each(vendors)('the card of %s', (channel, certificate) => {
     }
   })
 
+  it('sends the channel_id of `android`, or says that it does not', () => {
+    if (!card.message.android) return
+    const [form, settings] = [{ android: { channelId: 'orders' } }, settingsWith()]
+    expect(isSaid(form, settings)).toBe(!changes(form, settings))
+  })
+
   it('tells the truth about cmd', () => {
     const canCarry = (settings: unknown) => !isUnsupported(payload({ type: 'cmd' }, settings))
     const word = carryingWord(card, 'cmd')
@@ -114,6 +120,7 @@ describe.each(vendors)('the card of %s', (channel, certificate) => {
     const parts = (length: number) => ({
       title: 'T'.repeat(length),
       body: 'B'.repeat(length),
+      bigText: 'L'.repeat(length),
       attachmentUrl: `https://cdn.example.com/${'p'.repeat(length)}.png`,
     })
     const isSent = (length: number) => {

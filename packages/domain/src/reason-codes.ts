@@ -75,7 +75,7 @@ const texts = {
   newer_activity_update: 'a newer update of the same Live Activity was sent',
   environment_changed: 'the token now belongs to another environment',
   region_changed: 'the token now belongs to another region',
-  owner_changed: 'the device belongs to another user now',
+  owner_changed: 'the device belongs to another user or alias now',
   device_removed: 'the device was removed',
   device_disabled: 'the device is disabled',
   acknowledged_on_native: 'the device acknowledged on the native channel',
@@ -116,7 +116,7 @@ const texts = {
   expired_speed_limit: 'expired while delayed by the speed limit of the task',
   expired_in_inbox: 'expired while waiting for the device to connect',
   inbox_full: 'pushed out of the inbox by newer messages',
-  inbox_cleared: 'the device was removed, disabled, or belongs to another user now',
+  inbox_cleared: 'the device was removed, disabled, or belongs to another user or alias now',
 } as const satisfies Texts
 
 export type OwnReasonName = keyof typeof texts

@@ -30,6 +30,6 @@ describe('a vendor’s reason', () => {
 
   it('is distinguished from Herald’s own', () => {
     expect(vendorCodeOf(ownReasons.owner_changed)).toBeUndefined()
-    expect(describeReason(ownReasons.owner_changed)).toBe('the device belongs to another user now')
+    expect(describeReason(ownReasons.owner_changed)).toBe('the device belongs to another user or alias now')
   })
 })

@@ -1,7 +1,7 @@
 import { type Message, parseVerbatim } from '@herald/domain'
 import type { Recipient, Task, Unsupported } from '../channel.ts'
 import { alertAps, collapseHeader, cutOrder, type IosTexts, iosTexts } from '../shared/ios-alert.ts'
-import { timeLeft } from '../shared/payload-parts.ts'
+import { bigTextOfCommand, timeLeft } from '../shared/payload-parts.ts'
 import { replaceText } from '../shared/replace-key.ts'
 import { fitTexts } from '../shared/texts.ts'
 import { leavingOutExt } from '../shared/too-large.ts'
@@ -166,6 +166,7 @@ function writeNotification(task: Task, pushType: PushType, texts: IosTexts, atta
     ...custom,
     title: texts.title || undefined,
     body: texts.body || undefined,
+    big_text: bigTextOfCommand(message),
   })
 }
 

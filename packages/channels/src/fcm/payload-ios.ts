@@ -1,7 +1,7 @@
 import { type Message, sharedClick } from '@herald/domain'
 import type { Task, Unsupported } from '../channel.ts'
 import { alertAps, collapseHeader, cutOrder, type IosTexts, iosTexts } from '../shared/ios-alert.ts'
-import { httpsPicture, timeLeft } from '../shared/payload-parts.ts'
+import { bigTextOfCommand, httpsPicture, timeLeft } from '../shared/payload-parts.ts'
 import { replaceText } from '../shared/replace-key.ts'
 import { fitTexts } from '../shared/texts.ts'
 import { leavingOutExt } from '../shared/too-large.ts'
@@ -67,10 +67,12 @@ function writeIos(task: Task, texts: IosTexts, isAlert: boolean, attached: boole
   const click = sharedClick(message)
   if (click.kind === 'url') data.url = click.url
   if (attachmentUrl !== undefined && picture === undefined) data.attachment_url = attachmentUrl
+  const bigText = bigTextOfCommand(message)
   if (!isAlert)
     Object.assign(data, message.type === 'cmd' && { type: 'cmd' }, {
       ...(texts.title && { title: texts.title }),
       ...(texts.body && { body: texts.body }),
+      ...(bigText && { big_text: bigText }),
     })
   return {
     data,

@@ -1,7 +1,7 @@
 import { androidView, type Message } from '@herald/domain'
 import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
 import { parseIntentUri } from '../shared/intent-uri.ts'
-import { attachmentPlace, httpsPicture, timeLeft } from '../shared/payload-parts.ts'
+import { attachmentPlace, bigTextOfCommand, httpsPicture, timeLeft } from '../shared/payload-parts.ts'
 import { replaceText } from '../shared/replace-key.ts'
 import { fitTexts } from '../shared/texts.ts'
 import { leavingOutExt } from '../shared/too-large.ts'
@@ -212,6 +212,8 @@ function dataOf(task: Task, texts: Texts): Record<string, string> {
   if (click.kind === 'url') data.url = click.url
   if (message.type === 'cmd') Object.assign(data, { type: 'cmd' }, visibleOf(texts))
   else if (clearsBadge(message)) data.badge = '0'
+  const bigText = bigTextOfCommand(message)
+  if (bigText) data.big_text = bigText
   // A picture is in the notification already, and the data counts towards the same limit.
   const { inData } = attachmentPlace(message)
   if (inData) data.attachment_url = inData

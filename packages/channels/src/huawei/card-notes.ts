@@ -4,8 +4,10 @@ import type { NoteTexts } from '../card.ts'
 export const noteTexts = {
   'The message has no category, so Huawei treats it as marketing: silent, text only, at most 2 per device and day.':
     '消息没有类别，华为按营销类处理：静默、纯文本、每台设备每天最多 2 条。',
-  'HIGH needs a permission that Huawei grants per app; without it messages are sent with NORMAL.':
-    'HIGH 需要华为按应用授权；未授权时按 NORMAL 发送。',
+  'Huawei refuses the importance HIGH: messages are sent with NORMAL.':
+    '华为拒绝重要程度 HIGH：消息按 NORMAL 发送。',
+  'The urgency HIGH needs a permission that Huawei grants per app; without it messages are sent with NORMAL.':
+    '紧急程度 HIGH 需要华为按应用授权；未授权时按 NORMAL 发送。',
   'Huawei shows pictures of less than 512 KB, HarmonyOS 5 only up to 49,152 pixels (128 x 128 is advised), and none in marketing messages.':
     '华为只显示小于 512 KB 的图片；HarmonyOS 5 最多 49,152 像素（建议 128 x 128）；营销类消息不显示图片。',
   'HarmonyOS 5 has no Android intents: a tap opens the home page, and the intent is in the data.':

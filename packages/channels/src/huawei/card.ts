@@ -177,12 +177,12 @@ export const card = {
         choices: ['LOW', 'NORMAL', 'HIGH'],
         choiceTexts: {
           ...importanceTexts,
-          HIGH: { en: 'important, with a permission from Huawei', zh: '重要消息，需华为授权' },
+          HIGH: { en: 'sent as NORMAL', zh: '按 NORMAL 发送' },
         },
         label: label.importance,
         about: {
-          en: 'Android and HarmonyOS up to 4: `LOW` is silent. `HIGH` needs a permission from Huawei; without it the message is sent with `NORMAL`.',
-          zh: '安卓和 HarmonyOS 4 及以下：`LOW` 为静默展示。`HIGH` 需华为授权，未授权时按 `NORMAL` 发送。',
+          en: 'Android and HarmonyOS up to 4: `LOW` is silent. `HIGH` is sent as `NORMAL`: Huawei refuses it.',
+          zh: '安卓和 HarmonyOS 4 及以下：`LOW` 为静默展示。`HIGH` 会被华为拒绝，因此按 `NORMAL` 发送。',
         },
       },
       urgency: {

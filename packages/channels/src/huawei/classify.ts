@@ -35,7 +35,7 @@ export const byCode: Readonly<Record<string, Row>> = {
   80300007: ['gone', 'all tokens invalid'],
   80300008: ['rejected', 'body too large'],
   80300010: ['rejected', 'wrong number of tokens'],
-  80300011: ['rejected', 'no permission for HIGH importance or urgency'],
+  80300011: ['rejected', 'no permission for urgency HIGH'],
   80300013: [
     'rejected',
     'receipt address wrong or its TLS certificate expired: correct it in AppGallery Connect',

@@ -33,6 +33,15 @@ export function urgencyOf({ huawei, urgent }: Message): 'NORMAL' | 'HIGH' | unde
   return huawei.urgency ?? (urgent ? 'HIGH' : undefined)
 }
 
+/** Of notifications. Huawei refuses every notification with HIGH (80300011), so it is sent as NORMAL. */
+export function importanceOf(
+  { message, messageClass }: ClassifiedTask,
+  { classes }: HuaweiSettings,
+): 'LOW' | 'NORMAL' | undefined {
+  const importance = message.huawei.importance ?? classes[messageClass].importance
+  return importance === 'HIGH' ? 'NORMAL' : importance
+}
+
 /** The category under which Huawei delivers the message. Undefined: Huawei treats it as marketing. */
 export function categoryOf(
   { message, messageClass }: ClassifiedTask,

@@ -15,6 +15,7 @@ import { leavingOutExt } from '../shared/too-large.ts'
 import {
   categoryOf,
   foregroundShow,
+  importanceOf,
   maxBytes,
   noText,
   soundName,
@@ -87,7 +88,7 @@ function mapNotification(task: Task, settings: HuaweiSettings): V2Body | Unsuppo
         channel_id: view.channelId,
         // Files of res/raw are named without extension, and ignored if default_sound is not false.
         ...(sound && { sound: `/raw/${sound.replace(/\.[a-z0-9]{2,4}$/i, '')}`, default_sound: false }),
-        importance: message.huawei.importance ?? settings.classes[task.messageClass].importance,
+        importance: importanceOf(task, settings),
         badge: badgeOf(task, settings),
         notify_id: replaceNumber(task),
         foreground_show: foregroundShow(message),

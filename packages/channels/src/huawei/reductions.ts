@@ -10,12 +10,8 @@ export type Reductions<Body> = Readonly<Record<RefusedPart, (body: Body) => Body
 export const v2Reductions: Reductions<V2Body> = {
   high({ message, ...rest }) {
     const { android } = message
-    const { notification, urgency } = android
-    if (urgency === 'HIGH')
-      return { ...rest, message: { ...message, android: { ...android, urgency: 'NORMAL' } } }
-    if (notification?.importance !== 'HIGH') return undefined
-    const lowered = { ...notification, importance: 'NORMAL' }
-    return { ...rest, message: { ...message, android: { ...android, notification: lowered } } }
+    if (android.urgency !== 'HIGH') return undefined
+    return { ...rest, message: { ...message, android: { ...android, urgency: 'NORMAL' } } }
   },
   receipts({ message, ...rest }) {
     const { receipt_id, ...android } = message.android

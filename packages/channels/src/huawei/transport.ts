@@ -204,7 +204,7 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
 
 /** Readable, because operators see them as warnings of the certificate. */
 const holdScopes = {
-  high: 'without level HIGH',
+  high: 'without urgency HIGH',
   receipts: 'without receipts',
   test: 'test messages',
 } as const

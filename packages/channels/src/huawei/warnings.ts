@@ -14,20 +14,19 @@ export function warnings({ classes }: HuaweiSettings): string[] {
       `extra.classes.service.category is not set, so Huawei treats service messages ${asMarketing}. ` +
         'Apply for self-classification in AppGallery Connect and set the category.',
     )
-  if (Object.values(classes).some(({ importance }) => importance === 'HIGH')) found.push(highNeedsPermission)
+  if (Object.values(classes).some(({ importance }) => importance === 'HIGH')) found.push(noHighImportance)
   return found
 }
 
-const highNeedsPermission =
-  'HIGH needs a permission that Huawei grants per app; without it messages are sent with NORMAL.'
+const noHighImportance = 'Huawei refuses the importance HIGH: messages are sent with NORMAL.'
+const urgencyNeedsPermission =
+  'The urgency HIGH needs a permission that Huawei grants per app; without it messages are sent with NORMAL.'
 
 export function notes(task: Task, settings: HuaweiSettings): string[] {
   const { message, messageClass } = task
   const isCommand = message.type === 'cmd'
   const category = categoryOf(task, settings)
-  const level = isCommand
-    ? urgencyOf(message)
-    : (message.huawei.importance ?? settings.classes[messageClass].importance)
+  const importance = message.huawei.importance ?? settings.classes[messageClass].importance
   const { image, inData } = attachmentPlace(message)
   const { sound } = androidView(message, 'huawei')
   const { inData: clickData = {} } = harmonyClick(message)
@@ -38,7 +37,8 @@ export function notes(task: Task, settings: HuaweiSettings): string[] {
       !isCommand && messageClass === 'service' && !category,
       `The message has no category, so Huawei treats it ${asMarketing}.`,
     ],
-    [level === 'HIGH', highNeedsPermission],
+    [!isCommand && importance === 'HIGH', noHighImportance],
+    [isCommand && urgencyOf(message) === 'HIGH', urgencyNeedsPermission],
     [
       !isCommand && image !== undefined,
       'Huawei shows pictures of less than 512 KB, HarmonyOS 5 only up to 49,152 pixels (128 x 128 is advised), and none in ' +

@@ -169,7 +169,7 @@ export const card = {
       remark: { en: 'if the message sets it, with a permission', zh: '消息指定时发送，需授权' },
     },
     sound: 'no',
-    channel_id: 'yes',
+    channel_id: { is: 'yes', remark: { en: 'only `oppo.channel_id`', zh: '仅限 `oppo.channel_id`' } },
     intent: 'yes',
     url: 'yes',
     collapse_key: 'yes',

@@ -21,6 +21,11 @@ export function passThroughData(task: Task): object {
   return clientData(task, { title, body, big_text: bigText, attachment_url: attachmentUrl })
 }
 
+/** `big_text` in the data of a command, for vendors whose `body` is `big_text` if it is blank: then the text is there already. */
+export function bigTextOfCommand({ type, body, bigText }: Message): string | undefined {
+  return type === 'cmd' && body !== undefined ? bigText : undefined
+}
+
 /**
  * The data of a notification, written by `write` and with the attachment's URL if that fits: a message is not refused because of
  * a picture. `url` is the address of a tap that the vendor cannot open; it gives way after the picture. Returns undefined when `ext`

@@ -106,7 +106,7 @@ export const card = {
     attachment_url: 'app',
     badge: 'no',
     sound: { is: 'yes', remark: { en: 'before Android 8', zh: '仅限安卓 8 之前的版本' } },
-    channel_id: 'yes',
+    channel_id: { is: 'yes', remark: { en: 'only `xiaomi.channel_id`', zh: '仅限 `xiaomi.channel_id`' } },
     intent: 'yes',
     url: 'yes',
     collapse_key: 'yes',

@@ -135,6 +135,18 @@ const bodies: Golden[] = [
     { aps: { 'content-available': 1 }, task_id, title: 'Order', body: 'Shipped' },
   ],
   [
+    'cmd keeps big_text beside its body',
+    { type: 'cmd', title: 'Order', body: 'Shipped', bigText: 'A long story' },
+    undefined,
+    { aps: { 'content-available': 1 }, task_id, title: 'Order', body: 'Shipped', big_text: 'A long story' },
+  ],
+  [
+    'cmd has big_text once if its body is blank',
+    { type: 'cmd', title: 'Order', body: undefined, bigText: 'A long story' },
+    undefined,
+    { aps: { 'content-available': 1 }, task_id, title: 'Order', body: 'A long story' },
+  ],
+  [
     'show_end_time travels for the client',
     { title: 'a', body: 'b', showEnd: sampleNow + 60 },
     undefined,
@@ -413,6 +425,12 @@ describe('what APNs cannot carry', () => {
     const ext = JSON.stringify({ x: 'y'.repeat(4096) })
     const { aps, ext: sent } = JSON.parse(bodyOf(payloadOf({ ext }), 1))
     expect([aps.alert.title, sent]).toEqual(['Order shipped', undefined])
+  })
+
+  it('is unsupported if it is a command whose big_text is too large', () => {
+    expect(mapPayload(sampleTask({ type: 'cmd', bigText: 'y'.repeat(4096) }))).toMatchObject({
+      unsupported: expect.stringContaining('4096 bytes'),
+    })
   })
 
   it('is unsupported if ext is the content and too large', () => {

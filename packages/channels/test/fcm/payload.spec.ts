@@ -110,6 +110,22 @@ const golden: [name: string, message: Partial<Message>, expected: object][] = [
     { data: { task_id, type: 'cmd', ...plain }, android: { priority: 'NORMAL', ttl: '3600s' } },
   ],
   [
+    'cmd keeps big_text beside its body',
+    { ...plain, type: 'cmd', bigText: 'A long story' },
+    {
+      data: { task_id, type: 'cmd', ...plain, big_text: 'A long story' },
+      android: { priority: 'NORMAL', ttl: '3600s' },
+    },
+  ],
+  [
+    'cmd has big_text once if its body is blank',
+    { title: 'Order', body: undefined, type: 'cmd', bigText: 'A long story' },
+    {
+      data: { task_id, type: 'cmd', title: 'Order', body: 'A long story' },
+      android: { priority: 'NORMAL', ttl: '3600s' },
+    },
+  ],
+  [
     'a set badge is an absolute count',
     { ...plain, badge: { kind: 'set', count: 5 } },
     {
@@ -352,6 +368,11 @@ describe('an iPhone with a token of FCM', () => {
         payload: { aps: { 'content-available': 1 } },
       },
     })
+  })
+
+  it('gets all texts of a command', () => {
+    const data = { task_id, type: 'cmd', ...plain, big_text: 'A long story' }
+    expect(iosOf({ ...plain, type: 'cmd', bigText: 'A long story' }).data).toEqual(data)
   })
 
   it('shows a picture through the extension of the app', () => {

@@ -240,6 +240,18 @@ describe('huawei payload, v1 and v2', () => {
       { importance: 'NORMAL' },
     ],
     [
+      'sends the importance HIGH as NORMAL',
+      { huawei: { importance: 'HIGH' } },
+      { classes: { service: { importance: 'LOW' } } },
+      { importance: 'NORMAL' },
+    ],
+    [
+      'sends the importance HIGH of the class as NORMAL',
+      {},
+      { classes: { service: { importance: 'HIGH' } } },
+      { importance: 'NORMAL' },
+    ],
+    [
       'leaves the other class’s fields alone',
       {},
       { classes: { marketing: { importance: 'LOW' } } },
@@ -381,8 +393,8 @@ describe('huawei notes', () => {
   })
 
   const others: [string, MessageOver, RegExp][] = [
-    ['HIGH importance', { huawei: { importance: 'HIGH' } }, /HIGH needs a permission/],
-    ['HIGH urgency', { type: 'cmd', huawei: { urgency: 'HIGH' } }, /HIGH needs a permission/],
+    ['HIGH importance', { huawei: { importance: 'HIGH' } }, /refuses the importance HIGH/],
+    ['HIGH urgency', { type: 'cmd', huawei: { urgency: 'HIGH' } }, /urgency HIGH needs a permission/],
     ['the size of pictures', { type: 'image', attachmentUrl: 'https://a/b.png' }, /512 KB.*49,152 pixels/],
     ['an http picture', { type: 'image', attachmentUrl: 'http://a/b.png' }, /https address only/],
     ['an intent on HarmonyOS 5', { huawei: { clickAction: 'intent', intent } }, /opens the home page/],

@@ -44,7 +44,7 @@ describe('huawei settings', () => {
     expect(privateKey.equals(read({ certificate: account.json }).account!.privateKey)).toBe(true)
   })
 
-  it('warns of a service class without category, and of HIGH', () => {
+  it('warns of a service class without category, and of the importance HIGH', () => {
     const warningsOf = (extra: Record<string, unknown>) => huawei.warnings!(read({ extra }))
     const complete = { service: { category: 'EXPRESS', importance: 'NORMAL' } }
     expect(warningsOf({ classes: complete })).toEqual([])
@@ -52,7 +52,7 @@ describe('huawei settings', () => {
       expect.stringMatching(/extra\.classes\.service\.category is not set.*marketing/),
     ])
     expect(warningsOf({ classes: { ...complete, marketing: { importance: 'HIGH' } } })).toEqual([
-      expect.stringMatching(/HIGH needs a permission/),
+      expect.stringMatching(/refuses the importance HIGH/),
     ])
   })
 

@@ -317,42 +317,42 @@ describe('huawei transport', () => {
     })
   })
 
-  it.each([
-    ['urgency', { type: 'cmd', huawei: { urgency: 'HIGH' } }],
-    ['importance', { huawei: { importance: 'HIGH' } }],
-  ] as const)(
-    'sends with NORMAL when HIGH %s is refused, and does not try HIGH again',
-    async (field, message) => {
-      await start()
-      const one = open()
-      expect(await send(one, [{}], message)).toEqual(['accepted'])
-      expect(await send(one, [{}], message)).toEqual(['accepted'])
-      const { android } = JSON.parse(sends[0]!.body).message
-      expect((android.notification ?? android)[field]).toBe('HIGH')
-      const levels = sends.map(({ body }) => /"(?:urgency|importance)":"(\w+)"/.exec(body)?.[1])
-      expect(levels).toEqual(['HIGH', 'NORMAL', 'NORMAL'])
-      expect(one.deps.holds.find('without level HIGH')).toMatchObject({
-        kind: 'rejected',
-        reason: { code: 'huawei.80300011' },
-      })
-    },
-  )
+  const urgentCommand = { type: 'cmd', huawei: { urgency: 'HIGH' } } as const
+  const levels = () => sends.map(({ body }) => /"(?:urgency|importance)":"(\w+)"/.exec(body)?.[1])
+
+  it('sends with NORMAL when HIGH urgency is refused, and does not try HIGH again', async () => {
+    await start()
+    const one = open()
+    expect(await send(one, [{}], urgentCommand)).toEqual(['accepted'])
+    expect(await send(one, [{}], urgentCommand)).toEqual(['accepted'])
+    expect(levels()).toEqual(['HIGH', 'NORMAL', 'NORMAL'])
+    expect(one.deps.holds.find('without urgency HIGH')).toMatchObject({
+      kind: 'rejected',
+      reason: { code: 'huawei.80300011' },
+    })
+  })
+
+  it('never sends HIGH importance, so it does not hold HIGH urgency', async () => {
+    await start()
+    const one = open()
+    expect(await send(one, [{}], { huawei: { importance: 'HIGH' } })).toEqual(['accepted'])
+    expect(levels()).toEqual(['NORMAL'])
+    expect(one.deps.holds.find('without urgency HIGH')).toBeUndefined()
+  })
 
   it('does not try HIGH if another process was refused', async () => {
     await start()
     const refused = open()
-    await send(refused, [{}], { huawei: { importance: 'HIGH' } })
+    await send(refused, [{}], urgentCommand)
     const other = open({}, { holds: refused.deps.holds })
-    expect(await send(other, [{}], { huawei: { importance: 'HIGH' } })).toEqual(['accepted'])
+    expect(await send(other, [{}], urgentCommand)).toEqual(['accepted'])
     expect(sends.filter(({ body }) => body.includes('HIGH'))).toHaveLength(1)
   })
 
-  it('keeps HIGH if it is allowed', async () => {
+  it('keeps HIGH urgency if it is allowed', async () => {
     await start({ highAllowed: true })
-    expect(await send(open(), [{}], { type: 'cmd', huawei: { urgency: 'HIGH' } })).toEqual(['accepted'])
-    expect(await send(open(), [{}], { huawei: { importance: 'HIGH' } })).toEqual(['accepted'])
-    expect(sends.every(({ body }) => body.includes('"HIGH"'))).toBe(true)
-    expect(sends).toHaveLength(2)
+    expect(await send(open(), [{}], urgentCommand)).toEqual(['accepted'])
+    expect(levels()).toEqual(['HIGH'])
   })
 
   it.each(['v1', 'v3'])(
