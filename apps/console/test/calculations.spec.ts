@@ -1,9 +1,9 @@
 import type { DeviceView } from '@herald/client'
 import { describe, expect, it, jest } from '@jest/globals'
-import { listDevices, putDevice } from '../src/api/calls.ts'
+import { findDevices, listDevices, putDevice } from '../src/api/calls.ts'
 import { hasSums } from '../src/api/export.ts'
 import { splitDuration } from '../src/calculations/duration.ts'
-import { expiryOf } from '../src/calculations/expiry.ts'
+import { daysUntil, expiryOf } from '../src/calculations/expiry.ts'
 import { formatIn, shorten } from '../src/calculations/format.ts'
 import { localTime, secondsOf } from '../src/calculations/local-time.ts'
 import { fillPeriods, rangeOf, receivedShareOf } from '../src/calculations/stats.ts'
@@ -111,11 +111,19 @@ describe('expiry', () => {
   ])('of %j is relative to now', (expiresAt, expiry) => {
     expect(expiryOf(expiresAt, 1000)).toEqual(expiry)
   })
+
+  it('counts days by the calendar of the reader', () => {
+    const at = (day: number, hour: number) => new Date(2026, 10, day, hour).getTime() / 1000
+    const now = at(16, 20)
+    expect([at(16, 23), at(17, 8), at(18, 8)].map((time) => daysUntil(time, now))).toEqual([0, 1, 2])
+    expect(formatIn('en').relative({ value: daysUntil(at(17, 8), now), unit: 'day' })).toBe('tomorrow')
+  })
 })
 
 it('numbers and times are formatted for the language', () => {
   expect(formatIn('en').number(1234567.89)).toBe('1,234,567.9')
   expect(formatIn('en').percent(0.9231)).toBe('92.3%')
+  expect(formatIn('en').time(0)).toMatch(/^\w+ \d+, \d{4}, \d\d:\d\d:\d\d$/)
   expect(formatIn('zh').time(0)).toContain('1970年')
   expect(formatIn('en').time(null)).toBe('')
 })
@@ -123,6 +131,27 @@ it('numbers and times are formatted for the language', () => {
 it('long secrets are shortened', () => {
   expect(shorten('abcdefghijklmnopqrstuvwxyz')).toBe('abcdef…uvwxyz')
   expect(shorten('abc')).toBe('abc')
+})
+
+it('devices are searched by what their text can be: the API refuses longer ones', async () => {
+  let asked: string[] = []
+  const answer = async (_path: unknown, init?: { body?: unknown }) => {
+    asked.push(...Object.keys(JSON.parse(String(init?.body))).filter((key) => key !== 'limit'))
+    return new Response('{"code":200,"data":{"list":[],"next":null},"message":null}')
+  }
+  const fetching = jest.spyOn(globalThis, 'fetch').mockImplementation(answer)
+  const searchesFor = async (length: number) => {
+    asked = []
+    expect(await findDevices('a', '😀'.repeat(length), 5)).toBeUndefined()
+    return asked
+  }
+  try {
+    expect(await searchesFor(255)).toEqual(['device_guid', 'token', 'alias'])
+    expect(await searchesFor(256)).toEqual(['token', 'alias'])
+    expect(await searchesFor(2048)).toEqual(['token'])
+  } finally {
+    fetching.mockRestore()
+  }
 })
 
 describe('the form of a device', () => {

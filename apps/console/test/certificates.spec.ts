@@ -1,5 +1,5 @@
 import { androidFields, cards } from '@herald/channels/cards'
-import type { CertificateView } from '@herald/client'
+import { type CertificateView, HeraldError } from '@herald/client'
 import { providerOf, vendorChannels } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
 import { dayIn, quotaOf } from '../src/calculations/quota.ts'
@@ -14,6 +14,7 @@ import {
   replacedBy,
   requestOf,
 } from '../src/pages/certificates/credential-draft.ts'
+import { refusedField } from '../src/pages/certificates/refused-field.ts'
 import { isInFront, vendorForms } from '../src/pages/certificates/vendor-forms.ts'
 
 const indexOf = (channel: string, kind?: string) =>
@@ -81,6 +82,13 @@ describe('a form for new credentials', () => {
       provider: 7,
       environment: 1,
       name: '',
+    })
+  })
+
+  it('takes a list with Chinese separators too', () => {
+    const values = { 'extra.bundle_ids': 'a.b，c.d； e.f;g.h' }
+    expect(requestOf(draft('apns', values), undefined).extra).toEqual({
+      bundle_ids: ['a.b', 'c.d', 'e.f', 'g.h'],
     })
   })
 
@@ -216,6 +224,28 @@ describe('the form of saved credentials', () => {
   it('keeps keys that it has no field for and cannot show', () => {
     const saved = record({ extra: { other_key: '****abcd' } })
     expect(requestOf(draftOf(saved), saved).keep).toEqual(['app_secret', 'extra.other_key'])
+  })
+})
+
+describe('a refusal of credentials', () => {
+  const { fields } = vendorForms[indexOf('oppo')]!
+  const fieldOf = (message: string, inputs = fields) =>
+    refusedField(new HeraldError(40002, 400, message), inputs)?.to
+
+  it('belongs to the input of the field that it names', () => {
+    expect(fieldOf('app_secret is missing: enter it.')).toBe('app_secret')
+    expect(fieldOf('extra.content_limit must be one of 50, 200.')).toBe('extra.content_limit')
+    expect(fieldOf('extra.picture_url must be true or false.')).toBe('extra.picture_url')
+  })
+
+  it('belongs to none if the form shows no input for it', () => {
+    expect(fieldOf('extra.limits.daily_quota must be a whole number from 0 to 9.')).toBeUndefined()
+    expect(fieldOf('extra.default_class must be one of service, marketing.')).toBeUndefined()
+    const others = fields.filter(({ to }) => to !== 'extra.region')
+    expect(fieldOf('extra.region must be one of cn, intl.', others)).toBeUndefined()
+    expect(fieldOf('The body must be a JSON object.')).toBeUndefined()
+    expect(refusedField(new Error('app_secret is odd.'), fields)).toBeUndefined()
+    expect(refusedField(null, fields)).toBeUndefined()
   })
 })
 

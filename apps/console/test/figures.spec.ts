@@ -193,7 +193,7 @@ describeInBrowser('the figures of the console', () => {
     // Some are sent, and no more.
     await herald.call('/push/task/pause', { task_id: id })
     await open(`/tasks/${id}`)
-    await button('Cancel').click()
+    await button('Cancel task').click()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel task' }).click()
     await state('cancelled').waitFor()
     await setFaults('vivo', {})
@@ -345,6 +345,27 @@ describeInBrowser('the figures of the console', () => {
       .filter({ hasText: /^1 100%$/ })
       .waitFor()
     await page.locator('tr[data-fate="moved"]').getByText('The token is no longer valid').waitFor()
+
+    // Reasons of this task are not shown as those of its recall.
+    await button('Recall').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Recall push' }).click()
+    const link = page.getByRole('link', { name: 'View recall' })
+    const recall = /\d+$/.exec((await link.getAttribute('href')) ?? '')?.[0]
+    const asked = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
+    await page.route('**/push/task/failures', async (route) => {
+      if (String(route.request().postDataJSON().task_id) === recall) {
+        asked.resolve()
+        await released.promise
+      }
+      await route.continue()
+    })
+    await link.click()
+    await asked.promise
+    await page.getByText('This task recalls an earlier push.').waitFor()
+    expect(await page.locator('tr[data-fate]').count()).toBe(0)
+    released.resolve()
+    await page.unroute('**/push/task/failures')
   })
 
   step('recalls a push after showing what each channel can do', async () => {

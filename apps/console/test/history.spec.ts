@@ -230,6 +230,8 @@ describeInBrowser('the history in the console', () => {
     await page.keyboard.press('Enter')
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Name').fill('Orders')
+    // What was typed is not lost.
+    await page.keyboard.press('Escape')
     await dialog.getByLabel('URL').fill('ftp://example.com')
     await dialog.getByLabel('Campaign (optional)').fill('spring')
     await dialog.getByLabel('task.cancelled').uncheck()
@@ -349,11 +351,30 @@ describeInBrowser('the history in the console', () => {
     })
     await open(`/tasks/${id}`)
     await page.getByText('Offline devices: 2. The message waits in their inboxes.').waitFor()
-    await button('Cancel').click()
+    await button('Cancel task').click()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel task' }).click()
     await page.getByText('cancelled', { exact: true }).first().waitFor()
     await page.getByText('The task was cancelled').waitFor()
-    expect(await button('Cancel').count()).toBe(0)
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await button('Cancel task').count()).toBe(0)
+  })
+
+  step('says that a task ended while its cancelling was being confirmed', async () => {
+    const id = await push({
+      audience: { alias: ['customer-17'] },
+      setting: { distribution_strategy: 'nativepush_only' },
+      message: { title: 'Cancelled elsewhere', body: 'x' },
+    })
+    await open(`/tasks/${id}`)
+    await page.getByText('Offline devices: 2. The message waits in their inboxes.').waitFor()
+    await button('Cancel task').click()
+    const confirm = page.getByRole('dialog').getByRole('button', { name: 'Cancel task' })
+    await confirm.waitFor()
+    await herald.call('/push/task/cancel', { task_id: id })
+    await region('Progress').getByText('cancelled', { exact: true }).waitFor()
+    await confirm.click()
+    await page.getByRole('alert').getByText('Request failed').waitFor()
+    expect(tab.failedRequests.splice(0)).toEqual(['409 POST /push/task/cancel'])
   })
 
   step('shows who did what, by actor, action and time', async () => {

@@ -35,6 +35,7 @@ describe('the dictionaries', () => {
       'app.name',
       'send.previewIphone',
       'platform.ios',
+      'platform.harmony',
       'card.apns.title',
       'card.vivo.title',
       'card.vivo.addresses.vivo.about',

@@ -61,7 +61,22 @@ describe('a note of the API', () => {
       const chinese = noteIn('zh', warning)
       expect([warning, chinese]).toEqual([warning, expect.stringMatching(/[\u4e00-\u9fff]/)])
       expect(chinese).not.toMatch(/[{}]/)
+      // Parts of the messages have Chinese names.
+      expect(chinese).not.toMatch(/messages of|class service|receipts/)
     }
+  })
+
+  it('about what a vendor refuses keeps the vendor’s words', () => {
+    const warning =
+      'OPPO has refused messages of class service since 2026-11-16 10:00 UTC: topic is wrong. They are not sent until 2026-11-17 10:00 UTC; all others are.'
+    expect(noteIn('zh', warning)).toBe(
+      'OPPO自 2026-11-16 10:00 UTC 起拒绝服务与通讯类消息：topic is wrong. 在 2026-11-17 10:00 UTC 之前不发送这些消息，其余照常发送。',
+    )
+  })
+
+  it('about a Live Activity that cannot be recalled has one too', () => {
+    const reason = 'A Live Activity is changed or ended by its next event.'
+    expect(noteIn('zh', reason)).toBe('实时活动不能撤回，由它的下一个事件更新或结束。')
   })
 
   it('keeps the names in it, and is English to an English reader', () => {

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { HeraldError } from '@herald/client'
 import { describe, expect, it } from '@jest/globals'
 import { requestIdFor } from '../src/api/request-id.ts'
@@ -165,6 +167,8 @@ describe('a draft', () => {
     [{ attachmentUrl: 'example.com/a.png' }, ['attachmentUrl address']],
     [{ url: 'nowhere' }, ['url link']],
     [{ url: 'myapp://page' }, []],
+    [{ url: 'https://example.com' }, []],
+    [{ url: 'HTTP://example.com' }, ['url link']],
     [{ badge: 'five' }, ['badge badge']],
     [{ collapseKey: '键'.repeat(22) }, ['collapseKey tooManyBytes']],
     [{ beginAt: '2030-01-01T11:58' }, ['beginAt beginPast']],
@@ -182,6 +186,14 @@ describe('a draft', () => {
     ],
   ])('%j has the problems %j', (fields, expected) => {
     expect(problems(fields)).toEqual(expected)
+  })
+
+  it('has no link with a scheme that the API refuses', () => {
+    const source = readFileSync(join(import.meta.dirname, '../../api/src/notify/click-url.ts'), 'utf8')
+    const [, list = ''] = /refusedSchemes[^[]*\[([^\]]*)\]/.exec(source) ?? []
+    const schemes = [...list.matchAll(/'([\w-]+)'/g)].map(([, scheme]) => scheme)
+    expect(schemes).toContain('http')
+    expect(schemes.filter((scheme) => problems({ url: `${scheme}://x` }).length === 0)).toEqual([])
   })
 
   it('has an empty audience at first', () => {
@@ -208,6 +220,7 @@ describe('a pasted list', () => {
       '10005',
       '10006',
     ])
+    expect(splitValues('甲，乙；丙, 丁')).toEqual(['甲', '乙', '丙', '丁'])
   })
 
   it('is taken whole or not at all', () => {
@@ -278,6 +291,9 @@ describe('a refusal of the API', () => {
     })
     expect(complaintIn('zh', 'must be at most 5')).toBe('不能大于 5')
     expect(complaintIn('zh', 'must be an integer from 1 to 1000000')).toBe('应为 1 到 1000000 之间的整数')
+    expect(complaintIn('zh', 'must be an https:// address or a deep link of the app, not http:')).toBe(
+      '应为 https:// 网址或应用的深层链接，不能是 http:',
+    )
     expect(complaintIn('zh', 'is of a new kind')).toBe('is of a new kind')
     expect(complaintIn('en', 'must be at most 5')).toBe('must be at most 5')
   })

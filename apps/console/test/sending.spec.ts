@@ -200,7 +200,7 @@ describeInBrowser('sending in the console', () => {
       .getByText(new RegExp(`Huawei ${by_channel.huawei}\\b`))
       .waitFor()
     await dialog()
-      .getByText(/Jun 1, 2035, 9:00:00 AM .*(UTC|GMT)/)
+      .getByText(/Jun 1, 2035, 09:00:00 .*(UTC|GMT)/)
       .waitFor()
     await dialog()
       .getByText(/^2 devices per second: about \d+ s$/)
@@ -235,7 +235,15 @@ describeInBrowser('sending in the console', () => {
     await typed.fill(String(devices))
     await typed.press('Enter')
     expect(await titled('To everyone')).toEqual([])
+    const sending = await hold('/push/notify')
     await send.click()
+    await sending.asked
+    // The push may be on its way: the draft must not change meanwhile.
+    await until(() => button('Back', dialog()).isDisabled(), { what: 'Back is disabled' })
+    expect(await button('Close', dialog()).isDisabled()).toBe(true)
+    await page.keyboard.press('Escape')
+    expect(await dialog().getByText('Sending…').isVisible()).toBe(true)
+    sending.release()
     await openTask('To everyone')
   })
 

@@ -146,7 +146,7 @@ describeInBrowser('the frame of the console in a browser', () => {
     await page.getByRole('row', { name: /^Shop/ }).getByText('com.example.second').waitFor()
     await button('Actions for Shop').click()
     await page.getByRole('menuitem', { name: 'Rotate secret' }).click()
-    await dialog.getByLabel('Old secret stays valid for').selectOption({ label: '6 h' })
+    await dialog.getByLabel('Keep the old secret valid for').selectOption({ label: '6 h' })
     await dialog.getByRole('button', { name: 'Rotate secret' }).click()
     await dialog.getByText('The secret of Shop is shown only once.').waitFor()
     await dialog.getByRole('button', { name: 'Close' }).click()

@@ -131,6 +131,9 @@ export type DeviceFilter = {
 export const listDevices = (appId: string, filter: DeviceFilter) =>
   call<Page<DeviceView>>('POST', '/admin/device/list', { appId, body: filter })
 
+/** Characters of the longest text that the API takes. */
+const longest = { device_guid: 255, token: 4096, alias: 1024 }
+
 export type FoundDevices = { by: 'device_guid' | 'token' | 'alias'; list: DeviceView[]; more: boolean }
 /** Looks for a device by its id, then by token, then for the devices of an alias. */
 export async function findDevices(
@@ -139,6 +142,7 @@ export async function findDevices(
   limit: number,
 ): Promise<FoundDevices | undefined> {
   for (const by of ['device_guid', 'token', 'alias'] as const) {
+    if ([...text].length > longest[by]) continue
     const { list, next } = await listDevices(appId, { [by]: text, limit })
     if (list.length > 0) return { by, list, more: next !== null }
   }

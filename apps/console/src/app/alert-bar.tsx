@@ -49,7 +49,9 @@ function AlertLine({ kind, channels }: ChannelAlert) {
   const names = channels
     .slice(0, MAX_NAMES)
     .map((one) =>
-      appId === undefined ? `${channel(one.channel)} (${nameOf(one.appId)})` : channel(one.channel),
+      appId === undefined
+        ? t('app.aside', { name: channel(one.channel), value: nameOf(one.appId) })
+        : channel(one.channel),
     )
   if (channels.length > MAX_NAMES) names.push(t('alerts.further', { n: channels.length - MAX_NAMES }))
   return (

@@ -36,7 +36,7 @@ export function useKeptFocus(): void {
         return
       }
       // It is enabled again when its call ends.
-      if (last.isConnected && last.hasAttribute('data-loading')) return
+      if (last.isConnected && (last.hasAttribute('data-loading') || last.closest('fieldset:disabled'))) return
       const place = [...parents, ...beforeDialog].find((parent) => parent.isConnected)
       if (!place) return
       if (!place.hasAttribute('tabindex')) place.tabIndex = -1

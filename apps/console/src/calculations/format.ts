@@ -23,7 +23,11 @@ export type Format = {
 export function formatIn(language: string): Format {
   const number = new Intl.NumberFormat(language, { maximumFractionDigits: 1 })
   const percent = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 })
-  const time = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' })
+  const time = new Intl.DateTimeFormat(language, {
+    dateStyle: 'medium',
+    timeStyle: 'medium',
+    hourCycle: 'h23',
+  })
   const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium', hourCycle: 'h23' })
   const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' })
   const dayOfMonth = new Intl.DateTimeFormat(language, { month: 'numeric', day: 'numeric' })

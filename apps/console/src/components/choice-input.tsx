@@ -1,4 +1,5 @@
 import { NativeSelect } from '@mantine/core'
+import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 
 type Props = {
@@ -9,7 +10,7 @@ type Props = {
   /** The text of an option. Default: the option itself. */
   optionText?: (option: string) => string
   id?: string
-  error?: string
+  error?: ReactNode
   onChange(value: string): void
 }
 

@@ -40,7 +40,9 @@ export function ExplanationView({ device, explanation }: { device: string; expla
           <List size="sm">
             {others.map((other) => (
               <List.Item key={other.channel}>
-                {channel(other.channel)}: <ReasonText code={other.code} reason={other.reason} />
+                {channel(other.channel)}
+                {t('app.colon')}
+                <ReasonText code={other.code} reason={other.reason} />
                 {other.notes?.map((note) => (
                   <Text key={note} size="xs" c="dimmed" className="breaks">
                     <NoteText>{note}</NoteText>

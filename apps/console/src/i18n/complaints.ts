@@ -43,6 +43,10 @@ const chinese: readonly (readonly [RegExp, string])[] = [
     /^must be an https:\/\/ address or a deep link such as myapp:\/\/page$/,
     '应为 https:// 网址，或 myapp://page 形式的深层链接',
   ],
+  [
+    /^must be an https:\/\/ address or a deep link of the app, not ([\w+.-]+):$/,
+    '应为 https:// 网址或应用的深层链接，不能是 $1:',
+  ],
   [/^must have a host after https:\/\/$/, 'https:// 之后缺少主机名'],
   [/^must not contain spaces or control characters$/, '不能包含空格或控制字符'],
   [/^must have 1 to 9 digits, with a leading \+ to add$/, '应为 1 到 9 位数字；以 + 开头表示累加'],

@@ -1,4 +1,5 @@
 import { type Card, cards, type NoteTexts } from '@herald/channels/cards'
+import { partIn } from './part-texts.ts'
 
 /**
  * Chinese texts of sentences that the API says about messages, credentials, recalls and webhooks: notes of /push/explain, warnings of
@@ -10,6 +11,8 @@ const shared: NoteTexts = {
     '{1}不显示图片，图片地址放在数据中交给应用。',
   '{1} shows no pictures; the address is not sent.': '{1}不显示图片，图片地址不会发送。',
   '{1} has no notification channels: channel_id is not sent.': '{1}没有通知渠道，channel_id 不会发送。',
+  '{1} takes only the channel_id of its own object: that of android is not sent.':
+    '{1}只使用自己对象中的 channel_id，android 中的不会发送。',
   '{1} opens no addresses: a tap opens the app, which gets the address in its data.':
     '{1}不能打开链接：点击后打开应用，链接放在数据中交给应用。',
   '{1} opens no addresses: a tap opens the app.': '{1}不能打开链接：点击后打开应用。',
@@ -39,23 +42,12 @@ const shared: NoteTexts = {
     'HERALD_PUBLIC_URL 过长：回执地址会超过 128 字节，因此不请求回执。',
   '{1} has not answered since {2} UTC: {3} One batch is tried at {4} UTC; the others wait.':
     '{1}自 {2} UTC 起没有响应：{3} 将于 {4} UTC 试发一批，其余等待。',
-  '{1} has refused {2} since {3} UTC: {4} Messages are sent without {5} until {6} UTC.':
-    '{1}自 {3} UTC 起拒绝 {2}：{4} 在 {6} UTC 之前，消息将不带该部分发送。',
-  '{1} has refused {2}, first at {3} UTC: {4} The next message is sent with {5} again.':
-    '{1}曾拒绝 {2}（最早于 {3} UTC）：{4} 下一条消息会再次带上该部分。',
-  'The quota of {1} for {2} has been used up since {3} UTC: {4} They wait until {5} UTC; all others are sent.':
-    '{1}的配额（{2}）自 {3} UTC 起已用完：{4} 这些消息将等到 {5} UTC，其余照常发送。',
-  'The quota of {1} for {2} was used up from {3} UTC to {4} UTC: {5}':
-    '{1}的配额（{2}）在 {3} 至 {4} UTC 期间用完：{5}',
-  '{1} has refused {2} since {3} UTC: {4} They are not sent until {5} UTC; all others are.':
-    '{1}自 {3} UTC 起拒绝 {2}：{4} 在 {5} UTC 之前不发送这些消息，其余照常发送。',
-  '{1} has refused {2}, first at {3} UTC: {4} The next one is sent again.':
-    '{1}曾拒绝 {2}（最早于 {3} UTC）：{4} 下一条会重新发送。',
   'The last check, at {1} UTC, failed: {2}': '最近一次验证失败（{1} UTC）：{2}',
   'The last check failed: {1}': '最近一次验证失败：{1}',
   'more than half of the tokens sent to in the last ten minutes were reported dead; no token is retired until this ends':
     '最近十分钟内，超过一半的令牌被厂商判定失效；情况恢复之前不移除任何令牌',
   'A cmd message shows nothing.': '透传消息不显示通知，无法撤回。',
+  'A Live Activity is changed or ended by its next event.': '实时活动不能撤回，由它的下一个事件更新或结束。',
   'The vendor has no call that withdraws a message.': '厂商没有撤回消息的接口。',
   'Its certificate was removed.': '该通道的配置已删除。',
   '{1} cannot carry this message: {2}.': '{1}不支持此消息：{2}。',
@@ -70,20 +62,49 @@ const shared: NoteTexts = {
   'requests failed for 72 hours, at last: {1}': '请求已连续失败 72 小时，最近一次：{1}',
 }
 
-type Translation = { pattern: RegExp; order: readonly string[]; chinese: string }
+/** Sentences that name a part of the messages, such as `messages of class service`. */
+const ofParts: NoteTexts = {
+  '{1} has refused {2} since {3} UTC: {4} Messages are sent without {5} until {6} UTC.':
+    '{1}自 {3} UTC 起拒绝{2}：{4} 在 {6} UTC 之前，消息将不带该部分发送。',
+  '{1} has refused {2}, first at {3} UTC: {4} The next message is sent with {5} again.':
+    '{1}曾拒绝{2}（最早于 {3} UTC）：{4} 下一条消息会再次带上该部分。',
+  'The quota of {1} for {2} has been used up since {3} UTC: {4} They wait until {5} UTC; all others are sent.':
+    '{1}的配额（{2}）自 {3} UTC 起已用完：{4} 这些消息将等到 {5} UTC，其余照常发送。',
+  'The quota of {1} for {2} was used up from {3} UTC to {4} UTC: {5}':
+    '{1}的配额（{2}）在 {3} 至 {4} UTC 期间用完：{5}',
+  '{1} has refused {2} since {3} UTC: {4} They are not sent until {5} UTC; all others are.':
+    '{1}自 {3} UTC 起拒绝{2}：{4} 在 {5} UTC 之前不发送这些消息，其余照常发送。',
+  '{1} has refused {2}, first at {3} UTC: {4} The next one is sent again.':
+    '{1}曾拒绝{2}（最早于 {3} UTC）：{4} 下一条会重新发送。',
+}
+
+type Translation = {
+  pattern: RegExp
+  order: readonly string[]
+  chinese: string
+  nameOf(part: string): string
+}
 
 const vendorTitles = new Map(cards.map(({ title }) => [title.en as string, title.zh as string]))
+const titleOf = (name: string) => vendorTitles.get(name) ?? name
 
-function translationOf([english, chinese]: [string, string]): Translation {
-  const parts = english.split(/(\{\d\})/)
-  const source = parts.map((part) =>
-    /^\{\d\}$/.test(part) ? '(.+?)' : part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'),
-  )
-  return {
-    pattern: new RegExp(`^${source.join('')}$`),
-    order: parts.filter((part) => /^\{\d\}$/.test(part)),
-    chinese,
-  }
+/** Not of the vendor's words, which end like a sentence. */
+const partName = (part: string) =>
+  /[.!?]$/.test(part) ? part : partIn('zh', titleOf(part).replace(/^messages of /, ''))
+
+function translationsOf(texts: NoteTexts, nameOf: Translation['nameOf']): Translation[] {
+  return Object.entries(texts).map(([english, chinese]) => {
+    const parts = english.split(/(\{\d\})/)
+    const source = parts.map((part) =>
+      /^\{\d\}$/.test(part) ? '(.+?)' : part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'),
+    )
+    return {
+      pattern: new RegExp(`^${source.join('')}$`),
+      order: parts.filter((part) => /^\{\d\}$/.test(part)),
+      chinese,
+      nameOf,
+    }
+  })
 }
 
 let translations: readonly Translation[] | undefined
@@ -92,16 +113,15 @@ let translations: readonly Translation[] | undefined
 export function noteIn(language: string, sentence: string): string | undefined {
   if (language !== 'zh') return sentence
   // Those of a vendor first: they are longer.
-  translations ??= [...cards.map((card: Card) => card.noteTexts ?? {}), shared].flatMap((texts) =>
-    Object.entries(texts).map(translationOf),
-  )
-  for (const { pattern, order, chinese } of translations) {
+  translations ??= [
+    ...cards.flatMap((card: Card) => translationsOf(card.noteTexts ?? {}, titleOf)),
+    ...translationsOf(shared, titleOf),
+    ...translationsOf(ofParts, partName),
+  ]
+  for (const { pattern, order, chinese, nameOf } of translations) {
     const found = pattern.exec(sentence)
     if (!found) continue
-    return order.reduce((text, place, at) => {
-      const part = found[at + 1]!
-      return text.replaceAll(place, vendorTitles.get(part) ?? part)
-    }, chinese)
+    return order.reduce((text, place, at) => text.replaceAll(place, () => nameOf(found[at + 1]!)), chinese)
   }
   return undefined
 }

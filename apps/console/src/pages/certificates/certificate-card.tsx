@@ -6,7 +6,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { removeCertificate } from '../../api/calls.ts'
-import { expiryOf } from '../../calculations/expiry.ts'
+import { daysUntil, expiryOf } from '../../calculations/expiry.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { CopyText } from '../../components/copy-text.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
@@ -146,19 +146,20 @@ function otherWarnings(certificate: CertificateView): string[] {
 function ExpiryLine({ expiresAt }: { expiresAt: number | null }) {
   const { t } = useTranslation()
   const { format } = useLabels()
-  const expiry = expiryOf(expiresAt, Date.now() / 1000)
-  if (expiry.kind === 'never') return null
-  const day = format.day(expiresAt ?? 0)
+  if (expiresAt === null) return null
+  const now = Date.now() / 1000
+  const expiry = expiryOf(expiresAt, now)
+  const day = format.day(expiresAt)
   return (
     <Group gap="xs">
-      <Text size="sm">
-        {t('certificates.expires')}: {day}
-      </Text>
+      <Text size="sm">{`${t('certificates.expires')}${t('app.colon')}${day}`}</Text>
       {expiry.kind === 'expired' && (
         <StatusBadge tone="bad">{t('certificates.expiredSince', { day })}</StatusBadge>
       )}
       {expiry.kind === 'soon' && (
-        <StatusBadge tone="waiting">{t('certificates.daysLeft', { n: expiry.days })}</StatusBadge>
+        <StatusBadge tone="waiting">
+          {format.relative({ value: daysUntil(expiresAt, now), unit: 'day' })}
+        </StatusBadge>
       )}
     </Group>
   )

@@ -1,5 +1,5 @@
 import type { CredentialField } from '@herald/channels/cards'
-import { type CertificateCheck, type CertificateView, HeraldError } from '@herald/client'
+import type { CertificateCheck, CertificateView } from '@herald/client'
 import {
   Alert,
   Anchor,
@@ -13,12 +13,13 @@ import {
   TextInput,
 } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { putCertificate } from '../../api/calls.ts'
 import { isJsonObject } from '../../calculations/json-object.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
+import { FieldGroup } from '../../components/field-group.tsx'
 import { useLabels } from '../../i18n/labels.ts'
 import { useDocsLink } from '../../session/docs-link.ts'
 import { useAppId, useCurrentSession } from '../../session/session.ts'
@@ -35,6 +36,7 @@ import {
 } from './credential-draft.ts'
 import { FieldInput } from './field-input.tsx'
 import { OneNeededInput } from './one-needed-input.tsx'
+import { refusedField } from './refused-field.ts'
 import { isInFront, isRegion, type VendorForm, vendorForms } from './vendor-forms.ts'
 
 type Props = {
@@ -46,9 +48,6 @@ type Props = {
   onSaved(name: string, before: CertificateView | undefined): void
   onClose(): void
 }
-
-/** A path of the request at the beginning of a refusal, such as `extra.package_name must be …`. */
-const FIELD = /^(app_id|app_key|app_secret|certificate|extra\.\w+)\b/
 
 export function CertificateForm({ editing, existing, onEdit, onChanged, onSaved, onClose }: Props) {
   const { t } = useTranslation()
@@ -80,7 +79,14 @@ export function CertificateForm({ editing, existing, onEdit, onChanged, onSaved,
     },
     onSettled: () => setConfirming(false),
   })
-  const refused = saving.error instanceof HeraldError ? FIELD.exec(saving.error.message)?.[1] : undefined
+  // The place of a saved record cannot be changed.
+  const shown = form.fields.filter((field) => isUsed(form, draft, field) && !(editing && isRegion(field)))
+  const refused = refusedField(saving.error, shown)
+  const further = useRef<HTMLDetailsElement>(null)
+  const isFolded = refused !== undefined && !isInFront(refused) && !isRegion(refused)
+  useEffect(() => {
+    if (isFolded) further.current?.toggleAttribute('open', true)
+  }, [isFolded])
   const change = (edit: Partial<CredentialDraft>) => {
     setDraft((before) => ({ ...before, ...edit }))
     setAnswer(undefined)
@@ -88,11 +94,11 @@ export function CertificateForm({ editing, existing, onEdit, onChanged, onSaved,
     onChanged(true)
   }
   const titleOf = ({ channel: id, kind }: VendorForm) =>
-    kind ? `${channel(id)}: ${text(kind)}` : channel(id)
+    kind ? `${channel(id)}${t('app.colon')}${text(kind)}` : channel(id)
   const inputOf = (field: CredentialField) => {
     const { to } = field
     const removed = draft.removed.includes(to)
-    const complaint = refused === to && saving.error instanceof HeraldError ? saving.error.message : undefined
+    const complaint = refused === field ? saving.error?.message : undefined
     return (
       <FieldInput
         // A file chosen for another vendor must not remain.
@@ -113,87 +119,88 @@ export function CertificateForm({ editing, existing, onEdit, onChanged, onSaved,
   const offered = vendorForms
     .map((one, index) => ({ value: String(index), label: titleOf(one), provider: one.provider }))
     .filter(({ provider }) => !editing || provider === editing.provider)
-  const shown = form.fields.filter((field) => isUsed(form, draft, field))
   const asks = replaced ?? (editing && changesCredentials(draft, editing) ? editing : undefined)
   return (
     <form
       autoComplete="off"
       onSubmit={(event) => {
         event.preventDefault()
-        if (invalidExtra) return
-        if (asks) setConfirming(true)
+        if (invalidExtra) further.current?.toggleAttribute('open', true)
+        else if (asks) setConfirming(true)
         else saving.mutate(true)
       }}
     >
       <Stack gap="sm">
-        <SimpleGrid cols={{ base: 1, xs: 2 }}>
-          {offered.length > 1 && (
-            <NativeSelect
-              label={t('certificates.provider')}
-              value={String(draft.form)}
-              onChange={({ currentTarget }) =>
-                change({
-                  ...blankDraft(Number(currentTarget.value), packageName),
-                  environment: draft.environment,
-                  name: draft.name,
-                  // Settings that all kinds of credentials of a vendor have.
-                  ...(editing && { extraJson: draft.extraJson }),
-                })
-              }
-              data={offered.map(({ value, label }) => ({ value, label }))}
-            />
+        <FieldGroup busy={saving.isPending}>
+          <SimpleGrid cols={{ base: 1, xs: 2 }}>
+            {offered.length > 1 && (
+              <NativeSelect
+                label={t('certificates.provider')}
+                value={String(draft.form)}
+                onChange={({ currentTarget }) =>
+                  change({
+                    ...blankDraft(Number(currentTarget.value), packageName),
+                    environment: draft.environment,
+                    name: draft.name,
+                    // Settings that all kinds of credentials of a vendor have.
+                    ...(editing && { extraJson: draft.extraJson }),
+                  })
+                }
+                data={offered.map(({ value, label }) => ({ value, label }))}
+              />
+            )}
+            {form.hasEnvironments && !editing && (
+              <NativeSelect
+                label={t('app.environment')}
+                value={String(draft.environment)}
+                onChange={({ currentTarget }) => change({ environment: currentTarget.value === '0' ? 0 : 1 })}
+                data={[
+                  { value: '1', label: t('environment.1') },
+                  { value: '0', label: t('environment.0') },
+                ]}
+              />
+            )}
+            {shown.filter(isRegion).map(inputOf)}
+          </SimpleGrid>
+          {replaced && (
+            <Alert color="yellow" variant="light" title={t('certificates.taken', { name })}>
+              <Text size="sm">{t('certificates.takenText')}</Text>
+              <Button size="xs" variant="default" mt="xs" onClick={() => onEdit(replaced)}>
+                {t('certificates.editInstead')}
+              </Button>
+            </Alert>
           )}
-          {form.hasEnvironments && !editing && (
-            <NativeSelect
-              label={t('app.environment')}
-              value={String(draft.environment)}
-              onChange={({ currentTarget }) => change({ environment: currentTarget.value === '0' ? 0 : 1 })}
-              data={[
-                { value: '1', label: t('environment.1') },
-                { value: '0', label: t('environment.0') },
-              ]}
-            />
+          {form.oneNeeded.length > 0 && (
+            <OneNeededInput form={form} used={draft.used} onChange={(used) => change({ used })} />
           )}
-          {!editing && form.fields.filter(isRegion).map(inputOf)}
-        </SimpleGrid>
-        {replaced && (
-          <Alert color="yellow" variant="light" title={t('certificates.taken', { name })}>
-            <Text size="sm">{t('certificates.takenText')}</Text>
-            <Button size="xs" variant="default" mt="xs" onClick={() => onEdit(replaced)}>
-              {t('certificates.editInstead')}
-            </Button>
-          </Alert>
-        )}
-        {form.oneNeeded.length > 0 && (
-          <OneNeededInput form={form} used={draft.used} onChange={(used) => change({ used })} />
-        )}
-        {shown.filter((field) => isInFront(field)).map(inputOf)}
-        <TextInput
-          label={t('certificates.name')}
-          description={t('certificates.nameHint')}
-          value={draft.name}
-          maxLength={128}
-          onChange={({ currentTarget }) => change({ name: currentTarget.value })}
-        />
-        <details>
-          <summary>{t('certificates.extra')}</summary>
-          <Stack gap="sm" mt="sm">
-            <SimpleGrid cols={{ base: 1, xs: 2 }}>
-              {shown.filter((field) => !isInFront(field) && !isRegion(field)).map(inputOf)}
-            </SimpleGrid>
-            <JsonInput
-              label={t('certificates.extraJson')}
-              description={t('certificates.extraJsonHint')}
-              placeholder='{"default_class": "service"}'
-              value={draft.extraJson}
-              autosize
-              minRows={2}
-              validationError={t('app.invalidJson')}
-              error={invalidExtra && t('app.invalidJson')}
-              onChange={(extraJson) => change({ extraJson })}
-            />
-          </Stack>
-        </details>
+          {shown.filter((field) => isInFront(field)).map(inputOf)}
+          <TextInput
+            label={t('certificates.name')}
+            description={t('certificates.nameHint')}
+            value={draft.name}
+            maxLength={128}
+            onChange={({ currentTarget }) => change({ name: currentTarget.value })}
+          />
+          <details ref={further}>
+            <summary>{t('certificates.extra')}</summary>
+            <Stack gap="sm" mt="sm">
+              <SimpleGrid cols={{ base: 1, xs: 2 }}>
+                {shown.filter((field) => !isInFront(field) && !isRegion(field)).map(inputOf)}
+              </SimpleGrid>
+              <JsonInput
+                label={t('certificates.extraJson')}
+                description={t('certificates.extraJsonHint')}
+                placeholder='{"default_class": "service"}'
+                value={draft.extraJson}
+                autosize
+                minRows={2}
+                validationError={t('app.invalidJson')}
+                error={invalidExtra && t('app.invalidJson')}
+                onChange={(extraJson) => change({ extraJson })}
+              />
+            </Stack>
+          </details>
+        </FieldGroup>
         <Text size="sm">
           <Anchor href={docs} target="_blank">
             {t('certificates.guide')}

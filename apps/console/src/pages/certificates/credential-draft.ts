@@ -176,7 +176,7 @@ function extraValue({ kind, choices }: CredentialField, value: string): unknown 
       return value === 'true'
     case 'list':
       return value
-        .split(/[,\s]+/)
+        .split(/[,;，；\s]+/)
         .map((item) => item.trim())
         .filter((item) => item !== '')
     case 'choice':

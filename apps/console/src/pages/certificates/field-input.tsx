@@ -60,7 +60,7 @@ export function FieldInput({ field, value, saved, needed, removed, complaint, on
         </>
       )
     case 'flag':
-      return <ChoiceInput label={label} value={value} onChange={onChange} />
+      return <ChoiceInput label={label} value={value} error={shared.error} onChange={onChange} />
     case 'choice':
       return (
         <ChoiceInput
@@ -68,6 +68,7 @@ export function FieldInput({ field, value, saved, needed, removed, complaint, on
           value={value}
           options={offeredChoices(field.choices ?? [], field.choiceTexts)}
           optionText={(choice) => choiceLabel(choice, field.choiceTexts, text)}
+          error={shared.error}
           onChange={onChange}
         />
       )

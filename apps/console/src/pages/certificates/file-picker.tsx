@@ -36,7 +36,7 @@ export function FilePicker({ name, file, onRead }: Props) {
           </Button>
         )}
       </FileButton>
-      <Text size="xs" c={tooLarge ? 'red.9' : 'dimmed'} className="breaks" role="status">
+      <Text size="xs" c={tooLarge ? 'var(--mantine-color-error)' : 'dimmed'} className="breaks" role="status">
         {tooLarge ? t('certificates.fileTooLarge') : (chosen ?? t('certificates.fileHint'))}
       </Text>
     </Group>

@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { putDevice } from '../../api/calls.ts'
 import { isJsonObject } from '../../calculations/json-object.ts'
 import { ErrorAlert } from '../../components/error-alert.tsx'
+import { FieldGroup } from '../../components/field-group.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { SuccessAlert } from '../../components/success-alert.tsx'
 import { TagInput } from '../../components/tag-input.tsx'
@@ -57,47 +58,53 @@ export function EditPanel({ device }: { device: DeviceView }) {
         }}
       >
         <Stack gap="sm">
-          <Switch
-            label={t('device.enabled')}
-            description={t('device.enabledHint')}
-            checked={form.enabled}
-            onChange={({ currentTarget }) => set({ enabled: currentTarget.checked })}
-          />
-          {textInput('alias', t('devices.alias'), { description: t('device.aliasHint'), maxLength: 128 })}
-          <TagInput
-            label={t('devices.tags')}
-            description={t('device.tagsHint')}
-            value={form.tags}
-            maxTags={100}
-            acceptValueOnBlur
-            onChange={(tags) => set({ tags })}
-          />
-          <SimpleGrid cols={{ base: 1, xs: 2 }}>
-            {textInput('userId', t('devices.user'))}
-            <NativeSelect
-              label={t('devices.platform')}
-              value={form.platform}
-              onChange={({ currentTarget }) => set({ platform: currentTarget.value })}
-              data={[
-                { value: '', label: t('platform.unknown') },
-                ...platforms.map((value) => ({ value, label: t(`platform.${value}`) })),
-              ]}
+          <FieldGroup busy={saving.isPending}>
+            <Switch
+              label={t('device.enabled')}
+              description={t('device.enabledHint')}
+              checked={form.enabled}
+              onChange={({ currentTarget }) => set({ enabled: currentTarget.checked })}
             />
-            {textInput('locale', t('device.locale'), { placeholder: 'zh-CN' })}
-            {textInput('timezone', t('device.timezone'), { placeholder: 'Asia/Shanghai' })}
-            {textInput('appVersion', t('device.appVersion'), { placeholder: '2.4.1' })}
-          </SimpleGrid>
-          <JsonInput
-            label={t('device.attributes')}
-            description={t('device.attributesHint')}
-            placeholder='{"level": 3}'
-            value={form.attributes}
-            autosize
-            minRows={2}
-            validationError={t('app.invalidJson')}
-            error={invalid && t('app.invalidJson')}
-            onChange={(attributes) => set({ attributes })}
-          />
+            {textInput('alias', t('devices.alias'), { description: t('device.aliasHint'), maxLength: 128 })}
+            <TagInput
+              label={t('devices.tags')}
+              description={t('device.tagsHint')}
+              value={form.tags}
+              maxTags={100}
+              acceptValueOnBlur
+              // Tags that differ in case are different.
+              isDuplicate={(value, present) => present.includes(value)}
+              onChange={(tags) => set({ tags })}
+            />
+            <SimpleGrid cols={{ base: 1, xs: 2 }}>
+              {textInput('userId', t('devices.user'), {
+                description: device.user_id === null ? undefined : t('device.userHint'),
+              })}
+              <NativeSelect
+                label={t('devices.platform')}
+                value={form.platform}
+                onChange={({ currentTarget }) => set({ platform: currentTarget.value })}
+                data={[
+                  { value: '', label: t('platform.unknown') },
+                  ...platforms.map((value) => ({ value, label: t(`platform.${value}`) })),
+                ]}
+              />
+              {textInput('locale', t('device.locale'), { placeholder: 'zh-CN' })}
+              {textInput('timezone', t('device.timezone'), { placeholder: 'Asia/Shanghai' })}
+              {textInput('appVersion', t('device.appVersion'), { placeholder: '2.4.1' })}
+            </SimpleGrid>
+            <JsonInput
+              label={t('device.attributes')}
+              description={t('device.attributesHint')}
+              placeholder='{"level": 3}'
+              value={form.attributes}
+              autosize
+              minRows={2}
+              validationError={t('app.invalidJson')}
+              error={invalid && t('app.invalidJson')}
+              onChange={(attributes) => set({ attributes })}
+            />
+          </FieldGroup>
           {saving.isError && <ErrorAlert error={saving.error} />}
           {saving.isSuccess && !change && <SuccessAlert>{t('app.saved')}</SuccessAlert>}
           <Group justify="flex-end">

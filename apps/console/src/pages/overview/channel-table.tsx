@@ -90,7 +90,8 @@ function Attempts({ row }: { row: ChannelHealth }) {
       )}
       {error && (
         <Text component="div" size="xs" c="dimmed" className="breaks" maw={360}>
-          {t('overview.lastError')} <TimeText at={error.at} />:{' '}
+          {t('overview.lastError')} <TimeText at={error.at} />
+          {t('app.colon')}
           <ReasonText code={error.code} reason={error.reason} />
         </Text>
       )}

@@ -3,7 +3,7 @@ export const MAX_VALUES = 500
 /** Splits a pasted list: a column of a sheet, the result of a query, a line with separators. */
 export function splitValues(text: string): string[] {
   return text
-    .split(/[\n\r\t;,]+/)
+    .split(/[\n\r\t;,；，]+/)
     .map((value) => value.trim())
     .filter((value) => value !== '')
 }

@@ -81,7 +81,7 @@ function ValueList({ kind, list, field, onChange }: ListProps) {
     label: t('send.audienceList'),
     description: `${t('send.audienceHint')} ${t('send.audienceCount', { n: format.number(list.length) })}`,
     value: list,
-    splitChars: [',', ';'],
+    splitChars: [',', ';', '，', '；'],
     clearable: true,
     clearButtonProps: { 'aria-label': t('send.audienceClear') },
     acceptValueOnBlur: true,

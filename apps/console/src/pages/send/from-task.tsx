@@ -9,6 +9,8 @@ import { ErrorAlert } from '../../components/error-alert.tsx'
 import { useAppId } from '../../session/session.ts'
 import { blankDraft, type Draft } from './draft.ts'
 import { draftOfRequest } from './draft-of-request.ts'
+import { fieldOfPath } from './fields.ts'
+import { useFieldLabel } from './use-problems.ts'
 
 type Props = { hasDraft: boolean; onFill(draft: Draft): void }
 type Filled = { id: string; leftOut: string[]; inGroup: boolean; tokensLost: number }
@@ -84,13 +86,25 @@ function FilledAlert({ id, leftOut, inGroup, tokensLost }: Filled) {
       {leftOut.length > 0 && (
         <>
           <Text size="sm">{t('from.leftOut')}</Text>
-          <List size="sm" data-from="api">
+          <List size="sm">
             {leftOut.map((path) => (
-              <List.Item key={path}>{path}</List.Item>
+              <LeftOut key={path} path={path} />
             ))}
           </List>
         </>
       )}
     </Alert>
+  )
+}
+
+/** A path of the request, with the label of its field if the form has one. */
+function LeftOut({ path }: { path: string }) {
+  const { t } = useTranslation()
+  const labelOf = useFieldLabel()
+  const field = fieldOfPath(path, blankDraft)
+  return (
+    <List.Item data-from={field ? undefined : 'api'}>
+      {field ? t('app.aside', { name: labelOf(field), value: path }) : path}
+    </List.Item>
   )
 }

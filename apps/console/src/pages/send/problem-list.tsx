@@ -24,7 +24,8 @@ export function ProblemList({ problems, onSelect }: Props) {
             <Anchor component="button" type="button" size="sm" onClick={() => onSelect(field)}>
               {label}
             </Anchor>
-            {`: ${text}`}
+            {t('app.colon')}
+            {text}
           </List.Item>
         ))}
       </List>

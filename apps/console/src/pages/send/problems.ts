@@ -39,6 +39,23 @@ export function problemsOf(draft: Draft, now: number): Problem[] {
   return problems.sort((a, b) => placeOf(a.field) - placeOf(b.field))
 }
 
+/** Schemes of links that the API refuses. */
+const refusedSchemes = new Set(
+  [
+    'http',
+    'javascript',
+    'vbscript',
+    'file',
+    'filesystem',
+    'data',
+    'blob',
+    'content',
+    'intent',
+    'android-app',
+    'about',
+  ].map((scheme) => `${scheme}:`),
+)
+
 function messageProblems(draft: Draft): Problem[] {
   const problems: Problem[] = []
   const attachment = draft.attachmentUrl.trim()
@@ -50,7 +67,8 @@ function messageProblems(draft: Draft): Problem[] {
   else if (draft.type === 'image' && !/\.(jpe?g|png)$/i.test(new URL(attachment).pathname))
     problems.push({ field: 'attachmentUrl', kind: 'pictureType' })
   const url = draft.url.trim()
-  if (url !== '' && !isAddress(url, /./)) problems.push({ field: 'url', kind: 'link' })
+  if (url !== '' && (!isAddress(url, /./) || refusedSchemes.has(new URL(url).protocol)))
+    problems.push({ field: 'url', kind: 'link' })
   if (draft.badge.trim() !== '' && !/^\+?\d{1,9}$/.test(draft.badge.trim()))
     problems.push({ field: 'badge', kind: 'badge' })
   if (new TextEncoder().encode(draft.collapseKey.trim()).length > 64)

@@ -1,7 +1,7 @@
 import { type AudienceCount, HeraldError, type TaskView } from '@herald/client'
 import { Alert, Anchor, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
 import { IconAlertTriangle, IconCircleCheck, IconSend } from '@tabler/icons-react'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useIsMutating, useMutation, useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { countAudience, findByRequestId, notify } from '../../api/calls.ts'
@@ -29,6 +29,7 @@ type Props = {
 /** The step before every send: message, audience, size, time and speed. Only the button itself sends, by a click or a key. */
 export function ReviewDialog({ reviewed, ...props }: Props & { reviewed: Reviewed | undefined }) {
   const { t } = useTranslation()
+  const isSending = useIsMutating({ mutationKey: SENDING }) > 0
   return (
     <Modal
       opened={reviewed !== undefined}
@@ -36,7 +37,9 @@ export function ReviewDialog({ reviewed, ...props }: Props & { reviewed: Reviewe
       size="lg"
       title={t('review.title')}
       closeOnClickOutside={false}
-      closeButtonProps={{ 'aria-label': t('app.close') }}
+      // A draft that is edited now would get another request id, and the push could be sent twice.
+      closeOnEscape={!isSending}
+      closeButtonProps={{ 'aria-label': t('app.close'), disabled: isSending }}
     >
       {/* Mounted with the dialog, so that nothing of the last time is left. */}
       {reviewed && <Review {...reviewed} {...props} />}
@@ -74,6 +77,7 @@ function Review({ draft, requestId, onClose, onRefused, onAccepted }: Props & Re
     gcTime: 0,
   })
   const sending = useMutation({
+    mutationKey: SENDING,
     mutationFn: () => notify(appId, text),
     onSuccess: ({ task_id, repeated }) => {
       // With an id of the console itself, or after a lost answer if it is not the earlier task, it is the task of this push.
@@ -157,7 +161,7 @@ function Review({ draft, requestId, onClose, onRefused, onAccepted }: Props & Re
         !refused && <ErrorAlert error={sending.error} />
       )}
       <Group justify="flex-end">
-        <Button variant="default" onClick={onClose} data-autofocus>
+        <Button variant="default" onClick={onClose} disabled={sending.isPending} data-autofocus>
           {t('app.back')}
         </Button>
         {!found && (
@@ -208,6 +212,9 @@ function SendButton({ count, again, disabled, busy, scheduled, onSend }: SendBut
     </Button>
   )
 }
+
+/** Of the call that sends the push. */
+const SENDING = ['review', 'send']
 
 /** How long a count waits for others of the application. */
 const BUSY_MS = 1000

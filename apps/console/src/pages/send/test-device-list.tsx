@@ -98,7 +98,8 @@ function AddDevice({ devices, onAdded }: AddProps) {
             className="grow"
             label={t('test.add')}
             value={text}
-            maxLength={512}
+            // Of a vendor token, the longest of these.
+            maxLength={2048}
             data-autofocus={devices.length === 0 || undefined}
             onChange={({ currentTarget }) => setText(currentTarget.value)}
           />

@@ -67,7 +67,7 @@ export function useProblems(draft: Draft) {
 }
 
 /** The label of a field as the form shows it. */
-function useFieldLabel(): (field: FieldName) => string {
+export function useFieldLabel(): (field: FieldName) => string {
   const { t } = useTranslation()
   const { platform: platformName, text } = useLabels()
   const labels = {
@@ -102,6 +102,7 @@ function useFieldLabel(): (field: FieldName) => string {
     const platform = platforms.find((known) => known.name === name)
     const found = platform?.fields.find((known) => known.name === rest.join('.'))
     if (!platform || !found) return field
-    return `${platform.vendor ? text(platform.vendor) : platformName(platform.name)}: ${text(found.label)}`
+    const owner = platform.vendor ? text(platform.vendor) : platformName(platform.name)
+    return `${owner}${t('app.colon')}${text(found.label)}`
   }
 }

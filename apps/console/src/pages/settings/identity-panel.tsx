@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { putIdentity, removeIdentity } from '../../api/calls.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
+import { FieldGroup } from '../../components/field-group.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { SuccessAlert } from '../../components/success-alert.tsx'
@@ -51,7 +52,10 @@ export function IdentityPanel({ identity }: { identity: Identity | null }) {
   const saving = useMutation({ mutationFn: () => putIdentity(appId, recordOf(form)), onSuccess: show })
   const removal = useMutation({
     mutationFn: () => removeIdentity(appId),
-    onSuccess: () => show(null),
+    onSuccess: () => {
+      saving.reset()
+      show(null)
+    },
     onSettled: () => setRemoving(false),
   })
   const set = (edit: Partial<Form>) => {
@@ -90,41 +94,43 @@ export function IdentityPanel({ identity }: { identity: Identity | null }) {
           <Text size="sm" c="dimmed">
             {t('identity.hint')}
           </Text>
-          <SimpleGrid cols={{ base: 1, xs: 2 }}>
-            {textInput('issuer', t('identity.issuer'), {
-              placeholder: 'https://id.example.com',
-              required: true,
-            })}
-            {textInput('audience', t('identity.audience'), { required: true })}
-            {textInput('userClaim', t('identity.userClaim'), { placeholder: 'sub' })}
-            <NativeSelect
-              label={t('identity.keys')}
-              value={form.keys}
-              onChange={({ currentTarget }) => set({ keys: currentTarget.value === 'pem' ? 'pem' : 'url' })}
-              data={[
-                { value: 'url', label: t('identity.keysUrl') },
-                { value: 'pem', label: t('identity.keysPem') },
-              ]}
-            />
-          </SimpleGrid>
-          {form.keys === 'url' ? (
-            textInput('url', t('identity.url'), {
-              description: t('identity.urlHint'),
-              placeholder: 'https://id.example.com/.well-known/jwks.json',
-              required: true,
-            })
-          ) : (
-            <Textarea
-              label={t('identity.pem')}
-              value={form.pem}
-              required
-              withAsterisk={false}
-              autosize
-              minRows={4}
-              classNames={{ input: 'code' }}
-              onChange={({ currentTarget }) => set({ pem: currentTarget.value })}
-            />
-          )}
+          <FieldGroup busy={saving.isPending}>
+            <SimpleGrid cols={{ base: 1, xs: 2 }}>
+              {textInput('issuer', t('identity.issuer'), {
+                placeholder: 'https://id.example.com',
+                required: true,
+              })}
+              {textInput('audience', t('identity.audience'), { required: true })}
+              {textInput('userClaim', t('identity.userClaim'), { placeholder: 'sub' })}
+              <NativeSelect
+                label={t('identity.keys')}
+                value={form.keys}
+                onChange={({ currentTarget }) => set({ keys: currentTarget.value === 'pem' ? 'pem' : 'url' })}
+                data={[
+                  { value: 'url', label: t('identity.keysUrl') },
+                  { value: 'pem', label: t('identity.keysPem') },
+                ]}
+              />
+            </SimpleGrid>
+            {form.keys === 'url' ? (
+              textInput('url', t('identity.url'), {
+                description: t('identity.urlHint'),
+                placeholder: 'https://id.example.com/.well-known/jwks.json',
+                required: true,
+              })
+            ) : (
+              <Textarea
+                label={t('identity.pem')}
+                value={form.pem}
+                required
+                withAsterisk={false}
+                autosize
+                minRows={4}
+                classNames={{ input: 'code' }}
+                onChange={({ currentTarget }) => set({ pem: currentTarget.value })}
+              />
+            )}
+          </FieldGroup>
           <ErrorAlert error={saving.error ?? removal.error} />
           {saving.isSuccess && <SuccessAlert>{t('app.saved')}</SuccessAlert>}
           <Group justify="flex-end">

@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { changeSettings } from '../../api/calls.ts'
 import { ErrorAlert } from '../../components/error-alert.tsx'
+import { FieldGroup } from '../../components/field-group.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { SuccessAlert } from '../../components/success-alert.tsx'
 import { useAppId } from '../../session/session.ts'
@@ -56,29 +57,31 @@ export function SettingsPanel({ settings }: { settings: ApplicationSettings }) {
         }}
       >
         <Stack gap="sm">
-          <SimpleGrid cols={{ base: 1, xs: 2 }}>
-            <NativeSelect
-              label={t('settings.strategy')}
-              description={t('settings.strategyHint')}
-              value={form.strategy}
-              onChange={({ currentTarget }) => set({ strategy: currentTarget.value })}
-              data={strategies.map((value) => ({ value, label: t(`send.${value}`) }))}
+          <FieldGroup busy={saving.isPending}>
+            <SimpleGrid cols={{ base: 1, xs: 2 }}>
+              <NativeSelect
+                label={t('settings.strategy')}
+                description={t('settings.strategyHint')}
+                value={form.strategy}
+                onChange={({ currentTarget }) => set({ strategy: currentTarget.value })}
+                data={strategies.map((value) => ({ value, label: t(`send.${value}`) }))}
+              />
+              {numberInput('ttl', t('settings.ttl'), t('settings.ttlHint'), 2_592_000)}
+              {numberInput('perDevicePerDay', t('settings.perDevice'), t('settings.perDeviceHint'), 255)}
+              {numberInput(
+                'registerPerDay',
+                t('settings.registerPerDay'),
+                t('settings.registerPerDayHint'),
+                1_000_000_000,
+              )}
+            </SimpleGrid>
+            <Switch
+              label={t('settings.register')}
+              description={t('settings.registerHint')}
+              checked={form.register}
+              onChange={({ currentTarget }) => set({ register: currentTarget.checked })}
             />
-            {numberInput('ttl', t('settings.ttl'), t('settings.ttlHint'), 2_592_000)}
-            {numberInput('perDevicePerDay', t('settings.perDevice'), t('settings.perDeviceHint'), 255)}
-            {numberInput(
-              'registerPerDay',
-              t('settings.registerPerDay'),
-              t('settings.registerPerDayHint'),
-              1_000_000_000,
-            )}
-          </SimpleGrid>
-          <Switch
-            label={t('settings.register')}
-            description={t('settings.registerHint')}
-            checked={form.register}
-            onChange={({ currentTarget }) => set({ register: currentTarget.checked })}
-          />
+          </FieldGroup>
           <ErrorAlert error={saving.error} />
           {saving.isSuccess && !change && <SuccessAlert>{t('app.saved')}</SuccessAlert>}
           <Group justify="flex-end">

@@ -2,7 +2,7 @@ import type { Stats } from '@herald/client'
 import { publicChannelNames } from '@herald/domain'
 import { Group, NativeSelect, Paper, SegmentedControl, SimpleGrid, Stack, Text } from '@mantine/core'
 import { IconChartHistogram } from '@tabler/icons-react'
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { useSearchParams } from 'react-router'
 import { readStats } from '../../api/calls.ts'
@@ -48,7 +48,6 @@ function StatisticsPage() {
       })
       return { stats, by: asked.by, periods: fillPeriods(asked, stats.list) }
     },
-    placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
   })
   const { data } = query

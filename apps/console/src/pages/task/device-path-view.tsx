@@ -55,7 +55,9 @@ function Step({ step }: { step: DevicePath['path'][number] }) {
       )}
       {step.next_attempt_at !== null && (
         <Text size="sm">
-          {t('task.nextAttempt')}: {format.time(step.next_attempt_at)}
+          {t('task.nextAttempt')}
+          {t('app.colon')}
+          {format.time(step.next_attempt_at)}
         </Text>
       )}
     </Entry>

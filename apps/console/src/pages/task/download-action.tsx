@@ -37,7 +37,7 @@ export function DownloadAction({ taskId, disabled }: { taskId: number; disabled:
       <Group gap="xs">
         {download.isPending && (
           <Button variant="default" onClick={() => stop.current?.abort()}>
-            {t('app.cancel')}
+            {t('task.stopDownload')}
           </Button>
         )}
         <Button

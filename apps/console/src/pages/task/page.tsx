@@ -1,12 +1,11 @@
 import { Stack } from '@mantine/core'
 import { IconListCheck } from '@tabler/icons-react'
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { useParams } from 'react-router'
 import { readChannels, readFailures, readTask } from '../../api/calls.ts'
 import { funnelOf } from '../../calculations/funnel.ts'
 import { notSentOf, waitsOf } from '../../calculations/not-sent.ts'
-import { actionsOf } from '../../calculations/task-progress.ts'
 import { BackLink } from '../../components/back-link.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
 import { Loading } from '../../components/loading.tsx'
@@ -48,7 +47,8 @@ function TaskPage() {
   const reasons = useQuery({
     // Read again at once when the state changes.
     queryKey: ['task', appId, id, 'reasons', query.data?.task.state],
-    placeholderData: keepPreviousData,
+    // Not those of another task, to which a link has led from here.
+    placeholderData: (data, previous) => (previous?.queryKey[2] === id ? data : undefined),
     queryFn: () => readFailures(appId, Number(id)),
     enabled: Boolean(query.data),
     // Reads every open batch of the task.
@@ -76,7 +76,7 @@ function TaskPage() {
         lead={<BackLink to={list.to}>{list.name}</BackLink>}
       >
         {/* From the right edge: only what is leftmost may come and go, or buttons would move while they are pressed. */}
-        {actionsOf(task).length > 0 && <TaskActions task={task} />}
+        <TaskActions key={`actions ${id}`} task={task} />
         <AgainActions key={`again ${id}`} appId={appId} taskId={Number(task.task_id)} />
         <RecallAction key={id} task={task} />
         <DownloadAction key={`download ${id}`} taskId={Number(task.task_id)} disabled={task.target === 0} />

@@ -53,10 +53,12 @@ export function ProgressPanel({ task, readAt }: Props) {
 function Scheduled({ task }: { task: TaskView }) {
   const { t } = useTranslation()
   const { format, duration } = useLabels()
-  const now = useNow()
+  const left = task.begin_at - useNow()
   return (
     <>
-      <div className="figure">{t('task.beginsIn', { time: duration(task.begin_at - now) })}</div>
+      <div className="figure">
+        {left > 0 ? t('task.beginsIn', { time: duration(left) }) : t('task.beginsNow')}
+      </div>
       <Text size="sm" c="dimmed">
         {format.time(task.begin_at)} · {t('task.resolvedLater')}
       </Text>
@@ -121,11 +123,12 @@ function Speed({ task, readAt }: Props) {
     )
   }
   return (
-    <Text size="sm" data-left={left.kind} role="status">
+    // A screen reader would read a time left every second.
+    <Text size="sm" data-left={left.kind} role={left.kind === 'seconds' ? undefined : 'status'}>
       {left.kind === 'seconds'
         ? t('task.left', {
             rate: rate !== undefined && rate < 1 ? '< 1' : format.number(Math.round(rate ?? 0)),
-            time: duration(left.seconds),
+            time: duration(Math.max(1, left.seconds)),
           })
         : t(`task.leftKinds.${left.kind}`)}
     </Text>

@@ -12,6 +12,7 @@ import { useAppId } from '../../session/session.ts'
 
 const icons = { pause: IconPlayerPause, resume: IconPlayerPlay, cancel: IconPlayerStop }
 
+/** The question stays open if the task ends before it is answered, so that the result of the answer is shown. */
 export function TaskActions({ task }: { task: TaskView }) {
   const { t } = useTranslation()
   const appId = useAppId()
@@ -24,25 +25,30 @@ export function TaskActions({ task }: { task: TaskView }) {
       await queries.invalidateQueries({ queryKey: ['task', appId] })
     },
   })
+  const actions = actionsOf(task)
   return (
-    <Stack align="flex-end" gap="xs">
-      {changing.isError && <ErrorAlert error={changing.error} />}
-      <Group gap="xs">
-        {actionsOf(task).map((action) => {
-          const Icon = icons[action]
-          return (
-            <Button
-              key={action}
-              variant="default"
-              leftSection={<Icon size={16} aria-hidden />}
-              loading={changing.isPending && changing.variables === action}
-              onClick={() => (action === 'cancel' ? setConfirming(true) : changing.mutate(action))}
-            >
-              {t(`task.${action}`)}
-            </Button>
-          )
-        })}
-      </Group>
+    <>
+      {(actions.length > 0 || changing.isError) && (
+        <Stack align="flex-end" gap="xs">
+          {changing.isError && <ErrorAlert error={changing.error} />}
+          <Group gap="xs">
+            {actions.map((action) => {
+              const Icon = icons[action]
+              return (
+                <Button
+                  key={action}
+                  variant="default"
+                  leftSection={<Icon size={16} aria-hidden />}
+                  loading={changing.isPending && changing.variables === action}
+                  onClick={() => (action === 'cancel' ? setConfirming(true) : changing.mutate(action))}
+                >
+                  {t(`task.${action}`)}
+                </Button>
+              )
+            })}
+          </Group>
+        </Stack>
+      )}
       <ConfirmDialog
         opened={confirming}
         danger
@@ -53,6 +59,6 @@ export function TaskActions({ task }: { task: TaskView }) {
         onConfirm={() => changing.mutate('cancel')}
         onClose={() => setConfirming(false)}
       />
-    </Stack>
+    </>
   )
 }

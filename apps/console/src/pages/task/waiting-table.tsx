@@ -42,8 +42,10 @@ export function WaitingTable({ groups }: { groups: MergedGroup[] }) {
             <Table.Td className="breaks">
               <ReasonText code={group.code} reason={group.reason} />
               <Text size="sm" c="dimmed">
-                {group.since ? `${t('task.since')}: ${format.time(group.since)} · ` : ''}
-                {t('task.nextAttempt')}: {nextText(group.next_attempt_at)}
+                {group.since ? `${t('task.since')}${t('app.colon')}${format.time(group.since)} · ` : ''}
+                {t('task.nextAttempt')}
+                {t('app.colon')}
+                {nextText(group.next_attempt_at)}
               </Text>
               {ofCredentials.has(group.code ?? '') && (
                 <Anchor component={AppLink} to="/certificates" size="sm">

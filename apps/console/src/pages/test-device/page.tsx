@@ -32,13 +32,14 @@ function TestDevicePage() {
   const connecting = state === 'connecting' || state === 'online' || state === 'waiting'
   const requestId = useRequestId()
   const testing = useMutation({
-    mutationFn: () => {
+    mutationFn: async () => {
       const body = {
         audience: { push_token: [pushToken] },
         message: { title: t('device.test'), body: t('testDevice.testBody') },
       }
       const setting = { request_id: requestId.idFor(JSON.stringify(body)) }
-      return notify(appId, JSON.stringify({ ...body, setting }))
+      const { task_id } = await notify(appId, JSON.stringify({ ...body, setting }))
+      return { taskId: task_id, guid: device.guid }
     },
     onSuccess: requestId.reset,
   })
@@ -86,9 +87,7 @@ function TestDevicePage() {
               {t(connecting ? 'testDevice.kept' : 'testDevice.guidHint')}
             </Text>
             <ErrorAlert error={device.problem ?? testing.error} />
-            {testing.data && (
-              <PushOutcome key={testing.data.task_id} taskId={testing.data.task_id} guid={device.guid} />
-            )}
+            {testing.data && <PushOutcome key={testing.data.taskId} {...testing.data} />}
             <DescriptionList
               items={[
                 [

@@ -17,7 +17,7 @@ type Props = {
   onClose(): void
 }
 
-/** A click beside it does not close it, because what was typed would be lost. */
+/** Neither a click beside it nor Escape closes it, because what was typed would be lost. */
 export function WebhookDialog({ editing, onSaved, onClose }: Props) {
   const { t } = useTranslation()
   return (
@@ -29,6 +29,7 @@ export function WebhookDialog({ editing, onSaved, onClose }: Props) {
       }
       size="lg"
       closeOnClickOutside={false}
+      closeOnEscape={false}
       closeButtonProps={{ 'aria-label': t('app.close') }}
     >
       {editing && (
