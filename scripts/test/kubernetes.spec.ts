@@ -257,9 +257,13 @@ describe('deploy/kubernetes', () => {
     for (const network of ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16', 'fc00::/7'])
       expect(except).toContain(network)
     const limited = egress.filter((rule: Loose) => rule !== open)
-    expect(limited.flatMap(({ ports }: Loose) => ports.map(({ port }: Loose) => port))).toEqual([
-      53, 53, 5432, 6379,
+    const portsOf = ({ ports }: Loose) => ports.map(({ port }: Loose) => port)
+    expect(limited.map(portsOf)).toEqual([
+      [53, 53, 5432, 6379],
+      [53, 53],
     ])
+    // NodeLocal DNSCache; 169.254.169.254 stays closed.
+    expect(limited[1].to).toEqual([{ ipBlock: { cidr: '169.254.20.10/32' } }])
   })
 })
 

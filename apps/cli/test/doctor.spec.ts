@@ -97,6 +97,30 @@ describe('doctor', () => {
     }
   })
 
+  it('keeps the other findings if the counters cannot be read', async () => {
+    const db = openDatabase(database.url, { max: 1 })
+    const rename = (from: string, to: string) => db.pool.query(`ALTER TABLE ${from} RENAME TO ${to}`)
+    try {
+      await rename('counter', 'counter_away')
+      const { said } = await examine(
+        { DATABASE_URL: database.url, HERALD_MASTER_KEY: masterKey },
+        '--no-vendors',
+      )
+      expect(said('balance')).toEqual([
+        'warn the counters could not be read: relation "counter" does not exist',
+      ])
+      expect(said('postgres').filter((line) => line.includes('cannot be used'))).toEqual([])
+      expect(said('certificates')[0]).toMatch(/^warn xiaomi \(production\) of shop expires on /)
+      // Of the certificates that were read.
+      expect(said('settings')).toContain(
+        'warn HERALD_PUBLIC_URL is not set, so there are no receipts of Xiaomi',
+      )
+    } finally {
+      await rename('counter_away', 'counter')
+      await db.close()
+    }
+  })
+
   it('reports a wrong master key and a vendor that cannot be reached', async () => {
     const { said } = await examine({
       DATABASE_URL: database.url,

@@ -1,3 +1,4 @@
+import { isConnectionLost } from '@herald/db/store'
 import type { PlanningFailed } from '@herald/db/tasks'
 import { type Channel, type Plan, publicName, targetsOf } from '@herald/domain'
 import type { Context } from '@herald/program'
@@ -22,9 +23,12 @@ export function createReports({ registry, log }: Pick<Context, 'registry' | 'log
       queueFailureLogged = true
     },
     onLoopError(error: unknown, transient: boolean, loop: string) {
-      failures.inc({ cause: transient ? 'postgres' : 'error' })
-      if (transient) log.warn({ err: error, loop }, 'Postgres is not available')
-      else log.error({ err: error, loop }, 'a round failed')
+      // A statement: a lock was not granted, a limit was reached, or our own pool was busy. Postgres is there.
+      const cause = !transient ? 'error' : isConnectionLost(error) ? 'postgres' : 'statement'
+      failures.inc({ cause })
+      if (cause === 'error') log.error({ err: error, loop }, 'a round failed')
+      else if (cause === 'postgres') log.warn({ err: error, loop }, 'Postgres is not available')
+      else log.warn({ err: error, loop }, 'a statement of a round failed; the round is repeated')
     },
     onPlanningFailed(error: PlanningFailed, expired: boolean) {
       failures.inc({ cause: 'task' })

@@ -49,7 +49,7 @@ export const settingsTable = {
   ),
   queueUrl: address(
     'QUEUE_URL',
-    'URL of the job queue: `redis://host:6379/0`, `redis-sentinel://host1:26379,host2:26379/master`, `redis-cluster://host1:7000,host2:7000` or `postgres://…`. `rediss`, `rediss-sentinel` and `rediss-cluster` use TLS.',
+    'URL of the job queue: `redis://host:6379/0`, `redis-sentinel://host1:26379,host2:26379/master`, `redis-cluster://host1:7000,host2:7000` or `postgres://…`. `rediss`, `rediss-sentinel` and `rediss-cluster` use TLS. For passwords of Sentinels and `?prefix=` see operations.md.',
     [...redis, ...postgres],
     { fallback: undefined, fallbackText: 'the same as `DATABASE_URL`', secret: true },
   ),
