@@ -50,7 +50,7 @@ const list = (of: Readonly<Record<string, string>>) =>
     .join('\n')
 
 export const usage = `usage: npm run bench -- [--quick] [--only=<part>]
-       npm run bench -- --loaded [--quick | --small] [--load=days|rows] [--only=<part>]
+       npm run bench -- --loaded [--quick | --small] [--load=days|rows] [--rounds=<n>] [--only=<part>]
 
   --only=<part>  runs one part and writes nothing; without it all figures are written to bench/latest.json
   --quick        smaller sizes
@@ -58,6 +58,7 @@ export const usage = `usage: npm run bench -- [--quick] [--only=<part>]
   --small        with --loaded: prepares little, to see that it works; writes nothing
   --load=days    with --loaded: prepares 400 days in which nothing waits; writes nothing
   --load=rows    with --loaded: prepares few days, and a fifth of what waits; writes nothing
+  --rounds=<n>   with --loaded: how often each figure is taken in both databases; 2 without it
   --help         prints this text
 
   parts:
@@ -72,7 +73,7 @@ export type Load = 'days' | 'rows'
 
 export type Options =
   | { loaded: false; quick: boolean; only?: Part }
-  | { loaded: true; scale: 'full' | 'quick' | 'small'; load?: Load; only?: LoadedPart }
+  | { loaded: true; scale: 'full' | 'quick' | 'small'; load?: Load; rounds?: number; only?: LoadedPart }
 
 /** Reads the command line. A `refusal` is a sentence: a mistyped option must not start a run of an hour. */
 export function readOptions(
@@ -84,7 +85,7 @@ export function readOptions(
   } catch (error) {
     return { refusal: (error as Error).message }
   }
-  const { help, loaded, quick, small, load, only } = values
+  const { help, loaded, quick, small, load, rounds, only } = values
   if (help) return { help: true }
   if (small && !loaded) return { refusal: '--small needs --loaded.' }
   if (small && quick) return { refusal: '--small and --quick exclude each other.' }
@@ -92,6 +93,10 @@ export function readOptions(
     if (!loaded) return { refusal: '--load needs --loaded.' }
     if (small) return { refusal: '--small and --load exclude each other.' }
     if (load !== 'days' && load !== 'rows') return { refusal: '--load is days or rows.' }
+  }
+  if (rounds !== undefined) {
+    if (!loaded) return { refusal: '--rounds needs --loaded.' }
+    if (!/^[1-9]\d?$/.test(rounds)) return { refusal: '--rounds is a number from 1 to 99.' }
   }
   const known = loaded ? loadedParts : parts
   if (only !== undefined && !Object.hasOwn(known, only))
@@ -104,6 +109,7 @@ export function readOptions(
           loaded,
           scale: small ? 'small' : quick ? 'quick' : 'full',
           ...(load !== undefined && { load: load as Load }),
+          ...(rounds !== undefined && { rounds: Number(rounds) }),
           only: only as LoadedPart | undefined,
         }
       : { loaded, quick, only: only as Part | undefined },
@@ -120,6 +126,7 @@ function parse(args: readonly string[]) {
       small: flag,
       help: flag,
       load: { type: 'string' },
+      rounds: { type: 'string' },
       only: { type: 'string' },
     },
   }).values

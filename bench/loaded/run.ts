@@ -89,8 +89,9 @@ function suitesOf(scale: Scale): Record<LoadedPart, Suite> {
 }
 
 /**
- * Takes every figure in an empty and in a loaded database by turns: empty, loaded, empty, loaded. Each run gets its own copy of the
- * prepared database, so that no run leaves anything for the next. `only` names one suite.
+ * Takes every figure in an empty and in a loaded database by turns: empty, loaded, loaded, empty, so that a machine that becomes slower or
+ * faster meanwhile changes both. Each run gets its own copy of the prepared database, so that no run leaves anything for the next. `only`
+ * names one suite.
  */
 export async function measureLoaded(options: {
   scale: keyof typeof scales
@@ -133,7 +134,10 @@ export async function measureLoaded(options: {
         return inCopy(templates[kind], (url) => measure({ url, masterKey, settleMs: scale.settleMs }))
       }
       try {
-        while (rounds.length < count) rounds.push({ empty: await run('empty'), loaded: await run('loaded') })
+        while (rounds.length < count) {
+          if (rounds.length % 2 === 0) rounds.push({ empty: await run('empty'), loaded: await run('loaded') })
+          else rounds.push({ loaded: await run('loaded'), empty: await run('empty') })
+        }
       } catch (error) {
         // A part that fails does not lose the figures of the others.
         console.error(error)

@@ -18,11 +18,22 @@ describe('the options of the benchmark', () => {
     expect(readOptions(['--loaded', '--quick', '--load=days', '--only=first-look'])).toEqual({
       options: { loaded: true, scale: 'quick', load: 'days', only: 'first-look' },
     })
+    expect(readOptions(['--loaded', '--rounds=4'])).toEqual({
+      options: { loaded: true, scale: 'full', rounds: 4 },
+    })
   })
 
   it('ask for help, which names every option and part', () => {
     expect(readOptions(['--help'])).toEqual({ help: true })
-    for (const option of ['--quick', '--only', '--loaded', '--small', '--load=days', '--load=rows'])
+    for (const option of [
+      '--quick',
+      '--only',
+      '--loaded',
+      '--small',
+      '--load=days',
+      '--load=rows',
+      '--rounds',
+    ])
       expect(usage).toContain(`  ${option}`)
     for (const [name, about] of [...Object.entries(parts), ...Object.entries(loadedParts)])
       expect(usage).toContain(`    ${name.padEnd(18)}  ${about}\n`)
@@ -42,6 +53,8 @@ describe('the options of the benchmark', () => {
     ],
     [['--small'], '--small needs --loaded.'],
     [['--load=days'], '--load needs --loaded.'],
+    [['--rounds=3'], '--rounds needs --loaded.'],
+    [['--loaded', '--rounds=0'], '--rounds is a number from 1 to 99.'],
     [['--loaded', '--load=all'], '--load is days or rows.'],
     [['--loaded', '--small', '--load=rows'], '--small and --load exclude each other.'],
     [['--loaded', '--small', '--quick'], '--small and --quick exclude each other.'],
