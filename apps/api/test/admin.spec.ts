@@ -242,6 +242,16 @@ describe('groups', () => {
     await expect(group.explain({ message: { title: 'x' } }, foreign.push_token!)).rejects.toMatchObject({
       code: 40401,
     })
+    const asGroup = (path: string, body: object) =>
+      api.call(path, { headers: { group_id: String(group_id) }, body })
+    const { task_id } = theirs
+    for (const verb of ['channels', 'request', 'failures', 'pause', 'resume']) {
+      const { code } = await asGroup(`/push/task/${verb}`, { task_id })
+      expect([verb, code]).toEqual([verb, 40401])
+    }
+    expect((await asGroup('/push/task/recall', { task_id, dry_run: true })).code).toBe(40401)
+    expect((await asGroup('/push/audience/count', { audience: 'all' })).data).toMatchObject({ devices: 1 })
+    expect((await asGroup('/admin/device/remove', { device_guid: 'outside-phone' })).code).toBe(40401)
     await expect(group.certificates()).rejects.toMatchObject({ code: 40301 })
     await expect(group.changePassword(inside.user_id, 'new-password')).resolves.toBeUndefined()
   })
@@ -382,5 +392,28 @@ describe('the client', () => {
       fetch: async () => new Response('<html>', { status: 502 }),
     })
     await expect(elsewhere.users()).rejects.toMatchObject({ code: 0, status: 502 })
+  })
+})
+
+describe('the settings of the operator', () => {
+  it('say how long tokens are valid, and whether pictures are fetched before a push is accepted', async () => {
+    const own = await openTestApi({ env: { HERALD_TOKEN_DAYS: '2', HERALD_PROBE_ATTACHMENTS: 'on' } })
+    try {
+      const days = 2 * 86_400
+      const before = Math.floor(Date.now() / 1000)
+      const { data } = await own.call('/token/admin', { token: null, body: { app_secret: own.appSecret } })
+      const after = Math.ceil(Date.now() / 1000)
+      expect(data.expire).toBeGreaterThanOrEqual(before + days)
+      expect(data.expire).toBeLessThanOrEqual(after + days)
+      const message = { title: 'x', attachment_url: 'http://127.0.0.1/x.png' }
+      const notify = (to: TestApi) => to.call('/push/notify', { body: { audience: 'all', message } })
+      expect(await notify(own)).toMatchObject({
+        code: 40002,
+        message: 'message.attachment_url must not point to a private address.',
+      })
+      expect((await notify(api)).code).toBe(200)
+    } finally {
+      await own.close()
+    }
   })
 })

@@ -8,6 +8,7 @@ import { routes } from '../src/routes.ts'
 
 describe('docs/api-reference.md', () => {
   const page = readFileSync(join(import.meta.dirname, '../../../docs/api-reference.md'), 'utf8')
+  const partOf = (call: string) => page.split(`\n### ${call}\n`)[1]!.split('\n### ')[0]!
 
   it('is up to date; regenerate it with scripts/write-api-reference.ts', () => {
     expect(page).toBe(referencePage(openApiDocument()))
@@ -47,6 +48,15 @@ describe('docs/api-reference.md', () => {
     expect(page).toContain('| `message.ios.priority` | 10, 5, 1 |')
     expect(page).toContain('| `message.huawei.harmony_push_type` | 0, 2, 6, 10 |')
     expect(page).toContain('| `message.oppo.notify_level` | 1, 2, 16 |')
+  })
+
+  it('says which responses are lines without an envelope', () => {
+    expect(partOf('GET /push/task/export')).toContain('| Line of the response | type | meaning |')
+    expect(partOf('POST /push/task/list')).toContain('| Response (`data`) | type | meaning |')
+  })
+
+  it('has no example that ends a token of the others', () => {
+    expect(partOf('POST /token/revoke')).toContain('-H "user_id: $OTHER_USER_ID"')
   })
 
   it('escapes a bar inside a cell', () => {

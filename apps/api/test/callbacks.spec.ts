@@ -235,6 +235,21 @@ describe('a vendor’s callback', () => {
     expect(await stored()).toBe(0)
   })
 
+  it('is dropped after twenty attempts that failed, not before', async () => {
+    const { pool } = api.context.db
+    const sweep = () => api.deps.callbacks.sweep().catch(() => {})
+    await pool.query(
+      `INSERT INTO callback (certificate_id, headers, query, body, attempts)
+       SELECT id, '{}', '{}', 'no JSON', 19 FROM certificate WHERE channel = 'huawei'`,
+    )
+    await sweep()
+    // Another attempt is due.
+    const { rows } = await pool.query('UPDATE callback SET lease_until = NULL RETURNING attempts')
+    expect(rows).toEqual([{ attempts: 20 }])
+    await sweep()
+    await until(async () => (await stored()) === 0)
+  })
+
   it('is dropped when its certificate was removed', async () => {
     await api.context.db.pool.query(
       `INSERT INTO callback (certificate_id, headers, query, body) VALUES (99999, '{}', '{}', '')`,

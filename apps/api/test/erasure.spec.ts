@@ -361,6 +361,11 @@ describe('POST /admin/erase', () => {
         [String(made.user_id)],
       )
     expect((await audited()).length).toBeGreaterThan(0)
+    const failedLogins = await query<{ id: number; detail: object }>(
+      `SELECT id, detail FROM audit WHERE action = 'login.failed' AND detail ->> 'user_id' = $1`,
+      [String(made.user_id)],
+    )
+    expect(failedLogins[0]?.detail).toMatchObject({ address: '127.0.0.1' })
     // A task that the user sent itself, as the holder of a token with that right.
     await query('UPDATE task SET actor = $2, address = $3 WHERE id = $1', [
       byId,
@@ -378,6 +383,10 @@ describe('POST /admin/erase', () => {
     }
     expect(dump).toContain('nobody-else')
     expect(await audited()).toEqual([])
+    const ids = failedLogins.map(({ id }) => id)
+    expect(await query('SELECT detail FROM audit WHERE id = ANY($1)', [ids])).toEqual(
+      ids.map(() => ({ detail: { user_id: '[erased]', count: expect.any(Number) } })),
+    )
     expect(await query('SELECT actor, address FROM task WHERE id = $1', [byId])).toEqual([
       { actor: 'admin acting as user [erased]', address: null },
     ])

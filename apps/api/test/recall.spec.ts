@@ -151,7 +151,7 @@ describe('POST /push/task/recall', () => {
     const task = await sent(['apns', 'fcm'])
     expect(await recall(task)).toMatchObject({
       code: 40903,
-      message: `The task ${task} was sent through apns and fcm, which cannot withdraw this message. Name a message in replace to put it in its place.`,
+      message: `The task ${task} was sent through apns and fcm, which cannot withdraw this message; name a message in replace to put it in its place.`,
     })
     const silent = await sent(['fcm'], { type: 'cmd', ext: { a: 1 } })
     expect((await recall(silent, { replace: { title: 'x' } })).message).toBe(

@@ -324,6 +324,25 @@ describe('counters by channel', () => {
     const nobody = await api.client.notify({ audience: { tag: ['nobody'] }, message: { title: 'x' } })
     expect(await api.client.taskChannels(nobody.task_id)).toEqual([])
   })
+
+  it('count a device that moved to another channel once in the record of the task', async () => {
+    const { task_id } = await api.client.notify({ audience: { tag: ['nobody'] }, message: { title: 'x' } })
+    const { pool } = api.context.db
+    await pool.query(
+      `INSERT INTO counter (task_id, channel, target, sent, failed, moved, expired, cancelled)
+       VALUES ($1, 'meizu', 10000000, 5000000, 500000, 2000000, 300000, 200000)`,
+      [task_id],
+    )
+    await pool.query(
+      `UPDATE task SET state = 'sending', finished_at = NULL, begin_at = now() - interval '1000000 seconds' WHERE id = $1`,
+      [task_id],
+    )
+    const [record] = (await api.client.taskList({ task_ids: [task_id] })).list
+    expect(record).toMatchObject({ target: 8_000_000, pending: 2_000_000, progress: 0.75, rate: 6 })
+    expect(Math.round(record!.eta! / 1000)).toBe(333)
+    await pool.query('DELETE FROM counter WHERE task_id = $1', [task_id])
+    await pool.query(`UPDATE task SET state = 'finished', finished_at = now() WHERE id = $1`, [task_id])
+  })
 })
 
 describe('a search for tasks', () => {

@@ -86,6 +86,17 @@ describe('a login', () => {
     expect(data.user_id).toBe(userId)
   })
 
+  it('prefers the email of one user to the same text as the username of another', async () => {
+    const login_name = 'berta@example.com'
+    // The first row that Postgres finds.
+    await api.call('/admin/user', { body: { username: login_name, password: 'other-password' } })
+    const berta = await api.call('/admin/user', {
+      body: { username: 'berta', email: login_name, password: 'right-password' },
+    })
+    const { data } = await login('/token/login', { login_name, password: 'right-password' })
+    expect(data.user_id).toBe(berta.data.user_id)
+  })
+
   it('returns the same push token for a guid every time, and another in another application', async () => {
     const first = await login('/token/id', {
       user_id: userId,

@@ -26,9 +26,32 @@ const MANY = 54
 /** Of one statement; with the coming week. */
 const MOST = 32 + 9
 
+const db = useDatabase({ max: 8 })
+
+/** Each statement of a day that a connection prepares stays in the memory of the server and of the process. */
+it('ids of any number of days leave few prepared statements', async () => {
+  const one = openDatabase(db.url, { max: 1 })
+  try {
+    const count = async () => {
+      const { rows } = await one.pool.query<{ n: number }>(
+        'SELECT count(*)::int AS n FROM pg_prepared_statements',
+      )
+      return rows[0]!.n
+    }
+    const appId = await addApplication(db)
+    const receiptAt = (ms: number) =>
+      recordReceipts(one, [{ appId, taskId: firstTaskIdAt(ms), deviceId: 1, event: 'received' }])
+    await receiptAt(Date.now())
+    const before = await count()
+    for (let days = 1; days <= 100; days++) await receiptAt(Date.now() + days * 30 * DAY)
+    expect(await count()).toBeLessThanOrEqual(before + 32)
+  } finally {
+    await one.close()
+  }
+})
+
 /** What reads all days, or any of them, takes locks of some at a time: with 400 days Postgres would have no room for them. */
 describe('statements that may read every day', () => {
-  const db = useDatabase({ max: 8 })
   const tokens = createPushTokens(Buffer.alloc(32))
   const ids: number[] = []
   let app: string

@@ -337,3 +337,43 @@ describe('a group', () => {
     expect(rows.slice(1).map(({ cursor }) => cursor)).toEqual(rows.slice(0, -1).map(({ hi }) => hi))
   })
 })
+
+describe('the deadline of a task', () => {
+  it('is the end of the time in which it is shown, if that is before the end of its ttl', async () => {
+    const showEnd = Math.floor(Date.now() / 1000) + 600
+    const planFor = (...recipients: number[]): Plan => ({
+      ...empty,
+      batches: [{ channel: 'xiaomi', certificateId: 1, recipients, tried: [] }],
+    })
+    const accept = async (plan?: Plan, mayBundle = false) => {
+      const [accepted] = await acceptTasks(db, [
+        {
+          task: {
+            appId: 'shown',
+            audience: { kind: 'all' },
+            strategy: 'ospush_only',
+            sequence: [],
+            message: sampleMessage({ showEnd }),
+            ttl: 3600,
+          },
+          plan,
+          mayRelease: () => true,
+          mayBundle,
+        },
+      ])
+      return accepted!.taskId
+    }
+    const [batched, bundled, later] = [
+      await accept(planFor(5, 7)),
+      await accept(planFor(5), true),
+      await accept(),
+    ]
+    expect([...(await beginTasks(db, [{ taskId: later, plan: planFor(5, 7) }]))]).toEqual([later])
+    const { rows } = await db.pool.query(
+      `SELECT task_id, extract(epoch FROM deadline)::float8 AS at FROM batch WHERE task_id = ANY($1)
+       UNION ALL SELECT task_id, extract(epoch FROM deadline)::float8 FROM bundle WHERE task_id = ANY($1) ORDER BY task_id`,
+      [[batched, bundled, later]],
+    )
+    expect(rows).toEqual([batched, bundled, later].map((task_id) => ({ task_id, at: showEnd })))
+  })
+})

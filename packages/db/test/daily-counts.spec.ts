@@ -1,11 +1,11 @@
-import { until } from '@herald/testkit'
+import { noonZone, until } from '@herald/testkit'
 import { acceptPlan } from '@herald/testkit/accept-plan'
 import { describe, expect, it } from '@jest/globals'
 import { claimBatches, countDaily, uncountDaily } from '../src/tasks/index.ts'
 import { useDatabase } from './setup.ts'
 
 const db = useDatabase({ max: 4 })
-const timeZone = 'Asia/Shanghai'
+const timeZone = noonZone()
 
 /** Claims one batch for each list of devices. */
 async function claim(...lists: number[][]) {

@@ -1,5 +1,12 @@
 import { afterEach, expect, it, jest } from '@jest/globals'
-import { CommitInDoubt, isConnectionLost, isInDoubt, isUnreachable, retrying } from '../src/store/errors.ts'
+import {
+  CommitInDoubt,
+  isConnectionLost,
+  isInDoubt,
+  isUnreachable,
+  retrying,
+  retryingStatement,
+} from '../src/store/errors.ts'
 
 afterEach(() => {
   jest.restoreAllMocks()
@@ -30,6 +37,22 @@ it('gives up after `forMs` although the clock was set back', async () => {
       { forMs: 50 },
     ),
   ).rejects.toThrow('Connection terminated')
+})
+
+it('says that a statement may have been carried out if its first reply was lost and no later attempt reached Postgres', async () => {
+  const refused = () => Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+  const failing = (first: Error) => {
+    let tries = 0
+    return async () => {
+      throw tries++ === 0 ? first : refused()
+    }
+  }
+  const inDoubt = expect.any(CommitInDoubt)
+  const ends = async (end: Promise<unknown>) => end.catch((error: unknown) => error)
+  expect(await ends(retryingStatement(failing(lost()), { forMs: 50 }))).toEqual(inDoubt)
+  expect(await ends(retryingStatement(failing(refused()), { forMs: 50 }))).toEqual(refused())
+  // A transaction was not committed if another statement than its COMMIT failed.
+  expect(await ends(retrying(failing(lost()), { forMs: 50 }))).not.toEqual(inDoubt)
 })
 
 it.each([

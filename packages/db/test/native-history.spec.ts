@@ -1,4 +1,5 @@
 import type { NativeFold } from '@herald/domain'
+import { until } from '@herald/testkit'
 import { acceptPlan } from '@herald/testkit/accept-plan'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import {
@@ -452,6 +453,38 @@ describe('a click', () => {
     client.release()
     expect(await clicks).toBe(0)
     expect(await counter(taskId, 'fcm')).toMatchObject({ received: 200, clicked: 200 })
+  })
+
+  it('locks the message that waits before its receipt, as an acknowledgement does', async () => {
+    const [a] = (await devices(1)) as [number]
+    const taskId = await sentTask([a])
+    await db.pool.query(
+      `INSERT INTO inbox (task_id, device_id, app_id, expires_at, sent_at, is_copy)
+       VALUES ($1, $2, $3, now() + interval '1 day', now(), true)`,
+      [taskId, a, app],
+    )
+    const client = await db.pool.connect()
+    try {
+      await client.query('BEGIN')
+      await client.query('SELECT 1 FROM inbox WHERE task_id = $1 FOR UPDATE', [taskId])
+      const click = recordReceipts(db, [{ appId: app, taskId, deviceId: a, event: 'clicked' }])
+      await until(async () => {
+        const { rows } = await db.pool.query(
+          `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        )
+        return rows.length > 0
+      })
+      // If the click held the receipt already, both would wait for each other.
+      await client.query(`SET LOCAL lock_timeout = '100ms'`)
+      await client.query(`INSERT INTO receipt (task_id, device_id, channel) VALUES ($1, $2, 'native')`, [
+        taskId,
+        a,
+      ])
+      await client.query('ROLLBACK')
+      expect(await click).toBe(1)
+    } finally {
+      client.release()
+    }
   })
 
   it('is counted for a task in a bundle', async () => {

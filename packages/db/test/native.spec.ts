@@ -99,6 +99,15 @@ async function counters(taskId: number): Promise<Record<string, number>> {
   return Object.fromEntries(Object.entries(rows[0] as Record<string, number>).filter(([, n]) => n !== 0))
 }
 
+/** The seconds that devices with this message have before it is sent through another channel. */
+const acknowledgedWithin = async (taskId: number): Promise<number[]> =>
+  (
+    await db.pool.query(
+      'SELECT DISTINCT extract(epoch FROM fallback_at - sent_at)::float8 AS seconds FROM inbox WHERE task_id = $1',
+      [taskId],
+    )
+  ).rows.map(({ seconds }) => seconds)
+
 describe('presence', () => {
   const here = async (id: number) =>
     (await db.pool.query('SELECT node, connection FROM presence WHERE device_id = $1', [id])).rows[0]
@@ -147,6 +156,20 @@ describe('presence', () => {
     const token = await tokenOf(id!)
     const connected = await connectDevices(db, 'a', [token, 'unknown', token])
     expect(connected.map((one) => one?.newest)).toEqual([false, undefined, true])
+  })
+
+  it('has what the last hello says about the app', async () => {
+    const [id, other] = await devices(2)
+    const [token, otherToken] = [await tokenOf(id!), await tokenOf(other!)]
+    const isAway = async (deviceId: number) =>
+      (await db.pool.query('SELECT away FROM presence WHERE device_id = $1', [deviceId])).rows[0].away
+    await connectDevices(db, 'a', [token, otherToken], [true, false])
+    expect([await isAway(id!), await isAway(other!)]).toEqual([true, false])
+    // Two hellos of one device in one call.
+    await connectDevices(db, 'a', [token, otherToken, token, otherToken], [true, false, false, true])
+    expect([await isAway(id!), await isAway(other!)]).toEqual([false, true])
+    await connectDevices(db, 'a', [otherToken])
+    expect(await isAway(other!)).toBe(false)
   })
 
   it('tells which devices were not heard of for an hour, and these are written once', async () => {
@@ -227,6 +250,7 @@ describe('the settle of a native batch', () => {
     expect(results.map(({ size }) => size).sort()).toEqual([0, 1])
     expect(await counters(taskId)).toEqual({ target: 2, sent: 2, received: 1 })
     expect((await waitingInbox(db, [a!, b!])).waiting).toEqual([{ deviceId: b, taskId, sent: true }])
+    expect(await acknowledgedWithin(taskId)).toEqual([10])
   })
 
   it('writes nothing for a gateway whose lease has expired', async () => {
@@ -338,6 +362,7 @@ describe('the inbox', () => {
     )
     expect(written).toBe(50)
     expect(await counters(taskId)).toEqual({ target: 50, sent: 50 })
+    expect(await acknowledgedWithin(taskId)).toEqual([10])
   })
 
   it('counts nothing when writing fails', async () => {

@@ -8,6 +8,20 @@ import { useDatabase } from './setup.ts'
 const DAY = 86_400_000
 /** Days before today that have partitions. */
 const DAYS = 36
+/** Of today. Midnight, and the hours before and after it, would change the present days while a spec runs. */
+const NOON = new Date().setUTCHours(12, 0, 0, 0)
+
+/** As a process that has just started. For it the clock of Postgres shows noon. */
+function openAtNoon(url: string): Database {
+  const fresh = openDatabase(url, { max: 1, waitMs: 60_000 })
+  const query = fresh.pool.query.bind(fresh.pool) as (config: object) => Promise<{ rows: unknown[][] }>
+  fresh.pool.query = (async (config: { name?: string }) => {
+    const result = await query(config)
+    if (config.name === 'partition-extent') result.rows[0]![0] = NOON
+    return result
+  }) as never
+  return fresh
+}
 
 async function addTask(db: Database, id: number, state: string): Promise<number> {
   await db.pool.query(
@@ -46,7 +60,7 @@ async function firstLook(db: Database): Promise<{ tasks: number[]; batches: numb
 
 /** As a process that has just started. */
 async function look(db: Database): Promise<{ tasks: number[]; batches: number[] }> {
-  const fresh = openDatabase(db.url, { max: 1, waitMs: 60_000 })
+  const fresh = openAtNoon(db.url)
   try {
     return await daysOfSearches(fresh)
   } finally {
@@ -71,14 +85,14 @@ function watchAsked(db: Database): number[][] {
 
 describe('the days of searches', () => {
   const db = useDatabase()
-  const soon = () => dayOfId(firstTaskIdAt(Date.now() + 3_600_000))
-  const young = () => dayOfId(firstTaskIdAt(Date.now() - 3_600_000))
-  const idAgo = (days: number) => firstTaskIdAt(Date.now() - days * DAY)
+  const soon = () => dayOfId(firstTaskIdAt(NOON + 3_600_000))
+  const young = () => dayOfId(firstTaskIdAt(NOON - 3_600_000))
+  const idAgo = (days: number) => firstTaskIdAt(NOON - days * DAY)
   const dayAgo = (days: number) => dayOfId(idAgo(days))
   const present = () => [...new Set([young(), soon()])]
   let fresh: Database
   const addDays = async () => {
-    for (let ago = 9; ago <= DAYS; ago += 9) await ensurePartitions(db, Date.now() - ago * DAY)
+    for (let ago = 9; ago <= DAYS; ago += 9) await ensurePartitions(db, NOON - ago * DAY)
   }
   const addInbox = (id: number) =>
     db.pool.query(
@@ -126,9 +140,11 @@ describe('the days of searches', () => {
     expect(await firstLook(db)).toEqual({ tasks: all, batches: all.slice(1) })
     // With the tasks of the last hours, and of one more.
     const first = dayAgo(20 + 1 / 24)
-    expect(daysIn(await openDays(db, 20 * 24))).toEqual(
+    fresh = openAtNoon(db.url)
+    expect(daysIn(await openDays(fresh, 20 * 24))).toEqual(
       Array.from({ length: soon() - first + 1 }, (_, n) => first + n),
     )
+    await fresh.close()
     await db.pool.query('TRUNCATE task, batch, bundle, inbox, slice')
   })
 
@@ -137,7 +153,7 @@ describe('the days of searches', () => {
     await db.pool.query('DELETE FROM open_days')
     for (let ago = 3; ago <= 30; ago += 3) await addTask(db, idAgo(ago), 'accepted')
     await addTask(db, idAgo(35), 'accepted')
-    fresh = openDatabase(db.url, { max: 1, waitMs: 60_000 })
+    fresh = openAtNoon(db.url)
     const days = await openDays(fresh)
     await fresh.close()
     expect(days.of('id').split(' OR ')).toHaveLength(8)
@@ -154,7 +170,7 @@ describe('the days of searches', () => {
     const scheduled = await addTask(db, idAgo(25), 'accepted')
     const ending = await addTask(db, idAgo(14), 'sending')
     await addBatch(db, idAgo(3), 'held')
-    fresh = openDatabase(db.url, { max: 1, waitMs: 60_000 })
+    fresh = openAtNoon(db.url)
     const asked = watchAsked(fresh)
     try {
       expect(await daysOfSearches(fresh)).toEqual({ tasks: withDays(25, 14, 3), batches: withDays(3) })
@@ -179,7 +195,7 @@ describe('the days of searches', () => {
   it('are read by a first look whose connection is closed, because Postgres keeps what it has read about each table', async () => {
     await addDays()
     await db.pool.query('DELETE FROM open_days')
-    fresh = openDatabase(db.url, { max: 1, waitMs: 60_000 })
+    fresh = openAtNoon(db.url)
     try {
       await openDays(fresh)
       expect(fresh.pool.totalCount).toBe(0)
@@ -197,7 +213,7 @@ describe('the days of searches', () => {
     await addBatch(db, await addTask(db, idAgo(3), 'sending'), 'held')
     const found = { tasks: withDays(25, 3), batches: withDays(3) }
     const lookAgain = async () => {
-      fresh = openDatabase(db.url, { max: 1, waitMs: 60_000 })
+      fresh = openAtNoon(db.url)
       const asked = watchAsked(fresh)
       try {
         expect(await daysOfSearches(fresh)).toEqual(found)
@@ -231,7 +247,7 @@ describe('the days of searches', () => {
 
   it('are taken from the row of the server, and not from memory, after a failover', async () => {
     await addDays()
-    fresh = openDatabase(db.url, { max: 1, waitMs: 60_000 })
+    fresh = openAtNoon(db.url)
     let timeline = '00000001'
     const query = fresh.pool.query.bind(fresh.pool) as (config: object) => Promise<{ rows: string[][] }>
     fresh.pool.query = (async (config: { name?: string }) => {
@@ -261,7 +277,7 @@ describe('the days of searches', () => {
     await addTask(db, idAgo(25), 'accepted')
     const url = new URL(db.url)
     url.searchParams.set('options', '-c default_transaction_read_only=on')
-    fresh = openDatabase(url.href, { max: 1, waitMs: 60_000 })
+    fresh = openAtNoon(url.href)
     try {
       expect((await daysOfSearches(fresh)).tasks).toEqual(withDays(25))
       expect((await db.pool.query('SELECT 1 FROM open_days')).rowCount).toBe(0)

@@ -1,4 +1,5 @@
 import type { Audience, PlanDevice } from '@herald/domain'
+import { until } from '@herald/testkit'
 import { sampleMessage } from '@herald/testkit/sample-message'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type pg from 'pg'
@@ -99,6 +100,32 @@ describe('two planners', () => {
     })
     expect(late).toEqual({ taskId, appId: 'read twice', plan: undefined, last: false })
     expect(await targets(taskId)).toEqual([1])
+    await finish(taskId)
+  })
+
+  it('do not block the end of a task whose page they commit', async () => {
+    const [id] = await addDevices('ended', 1)
+    const taskId = await acceptLarge('ended')
+    await begin()
+    const client = await db.pool.connect()
+    try {
+      // As the end of a cancelled task: first the task, then its slices.
+      await client.query('BEGIN')
+      await client.query('SELECT 1 FROM task WHERE id = $1 FOR UPDATE', [taskId])
+      const late = planPage(db, next, async () => inboxOf([id!]))
+      await until(async () => {
+        const { rows } = await db.pool.query(
+          `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        )
+        return rows.length > 0
+      })
+      await client.query('DELETE FROM slice WHERE task_id = $1', [taskId])
+      await client.query('COMMIT')
+      expect(await late).toMatchObject({ taskId, plan: undefined })
+    } finally {
+      client.release()
+    }
+    expect(await targets(taskId)).toEqual([])
     await finish(taskId)
   })
 
@@ -316,6 +343,33 @@ describe('a page', () => {
     expect(several.map(({ ids: some }) => some)).toEqual([[second]])
     expect(await read()).toEqual(first)
     expect(names).toEqual(['page-all-30', 'page-all-30', 'several-page-all-30', 'several-page-all-30'])
+  })
+
+  it.each<[string, Audience]>([
+    ['two tags', { kind: 'tag', tags: ['tag', 'other'] }],
+    ['two Live Activities', { kind: 'activity', activities: ['game', 'match'] }],
+  ])('has a device of %s once', async (what, audience) => {
+    const appId = `of ${what}`
+    const ids = await addDevices(appId, 3)
+    await db.pool.query(
+      `WITH other AS (INSERT INTO tag (app_id, name) VALUES ($1, 'other') RETURNING id)
+       INSERT INTO device_tag (tag_id, device_id) SELECT other.id, d.id FROM other, device d WHERE d.app_id = $1`,
+      [appId],
+    )
+    await db.pool.query(
+      `INSERT INTO activity (device_id, kind, name, app_id, token)
+       SELECT id, 'activity', name, app_id, name || id FROM device, unnest(ARRAY['game', 'match']) name WHERE app_id = $1`,
+      [appId],
+    )
+    await db.pool.query(
+      `INSERT INTO binding (device_id, channel, app_id, token) SELECT id, 'apns', app_id, 't' || id FROM device WHERE app_id = $1`,
+      [appId],
+    )
+    const page = await devicePage(db, { appId, audience }, { lo: ids[0]!, hi: ids.at(-1)! + 1, max: 100 })
+    expect(page!.count).toBe(3)
+    expect(page!.groups.flatMap((group) => group.ids)).toEqual(ids)
+    const { audiences } = await resolveSmallAudiences(db, [{ appId, audience }])
+    expect(audiences[0]!.map(({ id, bindings }) => [id, bindings.length])).toEqual(ids.map((id) => [id, 1]))
   })
 
   it('that was planned last ends the planning of its task alone', async () => {

@@ -165,6 +165,39 @@ describe('retention', () => {
     expect(rows).toEqual([{ days: 399 }])
   })
 
+  it.each([
+    [
+      'the audit for a year, or as long as tasks if that is longer',
+      'audit',
+      'at',
+      `(at, app_id, actor, action) SELECT at, 'aged', 'admin', 'spec'`,
+      { longer: [29, 31, 364, 366], shorter: [29, 31, 364] },
+    ],
+    [
+      'retired tokens for 30 days, however long tasks are kept',
+      'retired_token',
+      'retired_at',
+      `(retired_at, app_id, channel, token, device_id, environment, registered_at, reason)
+       SELECT at, 'aged', 'fcm', at::text, 1, 1, at, 'gone'`,
+      { longer: [29], shorter: [29] },
+    ],
+  ])('keeps %s', async (_, table, column, insert, kept) => {
+    await db.pool.query(
+      `INSERT INTO ${table} ${insert} FROM unnest(ARRAY[29, 31, 364, 366]) AS days (n),
+         LATERAL (SELECT now() - make_interval(hours => 24 * n)) AS age (at)`,
+    )
+    const ages = async () => {
+      const { rows } = await db.pool.query<{ days: number }>(
+        `SELECT round(extract(epoch FROM now() - ${column}) / 86400)::int AS days FROM ${table} WHERE app_id = 'aged' ORDER BY 1`,
+      )
+      return rows.map(({ days }) => days)
+    }
+    await applyRetention(db, 400)
+    expect(await ages()).toEqual(kept.longer)
+    await applyRetention(db, 1)
+    expect(await ages()).toEqual(kept.shorter)
+  })
+
   it('drops a day of tasks without deleting a row', async () => {
     const now = Date.now()
     const at = now - 50 * DAY

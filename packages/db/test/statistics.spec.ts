@@ -1,42 +1,57 @@
 import { expect, it, jest } from '@jest/globals'
-import { analyzeGrown } from '../src/store/index.ts'
+import { analyzeGrown, type Database } from '../src/store/index.ts'
+import { firstTaskIdAt } from '../src/store/partitions.ts'
 import { useDatabase } from './setup.ts'
 
 const db = useDatabase()
+/** Of today, also if midnight passes while the spec runs. */
+const noon = new Date().setUTCHours(12, 0, 0, 0)
+const partition = `receipt_${new Date(noon).toISOString().slice(0, 10).replaceAll('-', '')}`
+
+/** The database at noon, for the statement that looks for the partitions of today. */
+function atNoon(): Database {
+  const time = `to_timestamp(${noon / 1000})`
+  const query = (statement: string | { text: string }) => {
+    if (typeof statement === 'string') return db.pool.query(statement)
+    return db.pool.query({ ...statement, name: undefined, text: statement.text.replace('now()', time) })
+  }
+  return { ...db, pool: { query } as unknown as Database['pool'] }
+}
 
 const known = async () => {
   const { rows } = await db.pool.query<{ rows: number }>(
-    `SELECT reltuples::int AS rows FROM pg_class
-     WHERE oid = to_regclass('receipt_' || to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD'))`,
+    'SELECT reltuples::int AS rows FROM pg_class WHERE oid = to_regclass($1)',
+    [partition],
   )
   return rows[0]!.rows
 }
-const add = (rows: number) =>
-  db.pool.query(
+let added = 0
+const add = async (rows: number) => {
+  await db.pool.query(
     `INSERT INTO receipt (task_id, device_id, channel)
-     SELECT next_task_id(), n, 'native' FROM generate_series(1, $1::int) AS n`,
-    [rows],
+     SELECT $2::bigint + n, n, 'native' FROM generate_series(1, $1::int) AS n`,
+    [rows, firstTaskIdAt(noon) + added],
   )
+  added += rows
+}
 
 it('takes the statistics of a partition of today that has grown, and only then', async () => {
   // Autovacuum would take them as well.
-  await db.pool.query(
-    `DO $$ BEGIN EXECUTE format('ALTER TABLE receipt_%s SET (autovacuum_enabled = false)',
-       to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD')); END $$`,
-  )
+  await db.pool.query(`ALTER TABLE ${partition} SET (autovacuum_enabled = false)`)
   const statements = jest.spyOn(db.pool, 'query')
   const analyzed = () => statements.mock.calls.filter(([query]) => String(query).startsWith('ANALYZE')).length
+  const today = atNoon()
   await add(100)
-  await analyzeGrown(db)
+  await analyzeGrown(today)
   expect([analyzed(), await known()]).toEqual([0, -1])
   await add(20_000)
-  await analyzeGrown(db)
+  await analyzeGrown(today)
   expect([analyzed(), await known()]).toEqual([1, 20_100])
   await add(20_000)
-  await analyzeGrown(db)
+  await analyzeGrown(today)
   expect(analyzed()).toBe(1)
   await add(60_000)
-  await analyzeGrown(db)
+  await analyzeGrown(today)
   expect([analyzed(), await known()]).toEqual([2, 100_100])
 })
 

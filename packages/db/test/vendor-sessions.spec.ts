@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { until } from '@herald/testkit'
 import { beforeAll, expect, it } from '@jest/globals'
-import { readSession, vendorSession } from '../src/certificates/index.ts'
+import { readSession, taskMemory, vendorSession } from '../src/certificates/index.ts'
 import { createSealer, type Database } from '../src/store/index.ts'
 import { addApplication, addCertificate, useDatabase } from './setup.ts'
 
@@ -167,4 +167,37 @@ it('removes shared access tokens that nobody has used for a day', async () => {
   await vendorSession(db, sealer, { key: 'other' }, minting(minted))
   const { rows } = await db.pool.query(`SELECT key FROM shared_session WHERE key IN ('unused', 'expired')`)
   expect(rows).toEqual([{ key: 'expired' }])
+})
+
+it('keeps the value of a task that another process made because the first took too long', async () => {
+  const claimed = Promise.withResolvers<void>()
+  const failing = Promise.withResolvers<string>()
+  const late = taskMemory(db, 7, certificateId, 'picture', () => {
+    claimed.resolve()
+    return failing.promise
+  })
+  await claimed.promise
+  await db.pool.query(`UPDATE task_memory SET making_until = now() - interval '1 second' WHERE task_id = 7`)
+  const value = await taskMemory(db, 7, certificateId, 'picture', async () => {
+    // The first one ends while the second makes its value.
+    failing.reject(new Error('refused'))
+    await expect(late).rejects.toThrow('refused')
+    return 'second'
+  })
+  const none = () => Promise.reject(new Error('made again'))
+  expect([value, await taskMemory(db, 7, certificateId, 'picture', none)]).toEqual(['second', 'second'])
+})
+
+it('agrees on the value of a task that two processes made', async () => {
+  const claimed = Promise.withResolvers<void>()
+  const making = Promise.withResolvers<string>()
+  const late = taskMemory(db, 8, certificateId, 'picture', () => {
+    claimed.resolve()
+    return making.promise
+  })
+  await claimed.promise
+  await db.pool.query(`UPDATE task_memory SET making_until = now() - interval '1 second' WHERE task_id = 8`)
+  expect(await taskMemory(db, 8, certificateId, 'picture', async () => 'second')).toBe('second')
+  making.resolve('first')
+  expect(await late).toBe('second')
 })

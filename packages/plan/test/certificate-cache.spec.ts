@@ -157,4 +157,14 @@ describe('the certificate cache', () => {
       text: 'flyme has no production certificate for the region intl',
     })
   })
+
+  it('picks no certificate for production for a development token of APNs, which would refuse it', async () => {
+    const sealer = createSealer(Buffer.alloc(32))
+    const apple = await addApplication(db, 'environments')
+    const production = await addCertificate(db, apple, 'apns', { ...keys, sealer })
+    const adapters = { apns: stubChannel('apns', { url: 'http://127.0.0.1:1' }) }
+    const { serving } = await createCertificateCache({ db, sealer, adapters }).of(apple)
+    expect(serving('apns', 1)).toMatchObject({ stored: { id: production } })
+    expect(serving('apns', 0)).toMatchObject({ problem: { code: 'herald.no_certificate' } })
+  })
 })

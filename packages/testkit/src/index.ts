@@ -2,6 +2,7 @@
 export { dumpOf } from './dump.ts'
 export { freePort } from './free-port.ts'
 export { createDice, type Dice, mutate, nastyJson, nastyTexts } from './hostile-bytes.ts'
+export { noonZone } from './noon-zone.ts'
 export { keepsPrepared, startPgBouncer, type TestPooler } from './pgbouncer.ts'
 export { type RunningProcess, type StartOptions, startApp, startProcess } from './processes.ts'
 export { describeWith, findProgram, hasProgram } from './programs.ts'

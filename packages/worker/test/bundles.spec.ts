@@ -1,11 +1,11 @@
-import type { Limits, Transport } from '@herald/channels'
+import type { ChannelAdapter, Limits, Transport } from '@herald/channels'
 import { closeCertificate } from '@herald/db/certificates'
 import { findImbalances, taskCountersSql, taskStatesSql } from '@herald/db/readings'
 import type { Database } from '@herald/db/store'
 import { acceptTasks, cancelTask, endLostBundles, taskFailures } from '@herald/db/tasks'
-import type { Outcome } from '@herald/domain'
+import type { NewTask, Outcome } from '@herald/domain'
 import { createCertificateCache } from '@herald/plan'
-import { until } from '@herald/testkit'
+import { noonZone, until } from '@herald/testkit'
 import { sampleMessage } from '@herald/testkit/sample-message'
 import { addApplication, addCertificate } from '@herald/testkit/sample-tenant'
 import { useDatabase } from '@herald/testkit/use-database'
@@ -14,6 +14,7 @@ import { createAnswers } from '../src/answers.ts'
 import { adapterWith, insertDevice, openWorker, sealer } from './harness.ts'
 
 const db = useDatabase()
+const timeZone = noonZone()
 afterEach(async () => expect(await findImbalances(db)).toEqual([]))
 
 type Send = Transport<unknown>['send']
@@ -25,12 +26,13 @@ function workerWith(
     on = db,
     sendEach = undefined as SendEach | undefined,
     answers = createAnswers(db, () => {}),
+    mapPayload = (({ taskId }) => ({ taskId })) as ChannelAdapter['mapPayload'],
   } = {},
 ) {
   const adapter = adapterWith({
     absoluteBadge: true,
-    limits: () => ({ timeZone: 'UTC', ...limits }),
-    mapPayload: ({ taskId }) => ({ taskId }),
+    limits: () => ({ timeZone, ...limits }),
+    mapPayload,
     open: () => ({
       send,
       ...(sendEach && { sendEach }),
@@ -52,7 +54,7 @@ async function tenant(): Promise<Tenant> {
 }
 
 /** Accepts one push for each tenant in one commit. */
-async function push(tenants: readonly Tenant[]) {
+async function push(tenants: readonly Tenant[], task: Partial<NewTask> = {}) {
   const accepted = await acceptTasks(
     db,
     tenants.map(({ appId, certificateId, device }) => ({
@@ -63,6 +65,7 @@ async function push(tenants: readonly Tenant[]) {
         sequence: [],
         message: sampleMessage(),
         ttl: 100,
+        ...task,
       },
       plan: {
         batches: [{ channel: 'apns' as const, certificateId, recipients: [device], tried: [] }],
@@ -181,6 +184,30 @@ describe('a job with a bundle', () => {
     await answers.flush()
     expect(query).not.toHaveBeenCalled()
     query.mockRestore()
+  })
+
+  it('tells the vendor what is left of the ttl, 0 for a message that must not be stored, and the class', async () => {
+    const list = await tenants(1)
+    const told: Pick<Parameters<ChannelAdapter['mapPayload']>[0], 'ttl' | 'messageClass'>[] = []
+    const run = workerWith(acceptingVendor().send, {
+      mapPayload({ ttl, messageClass }) {
+        told.push({ ttl, messageClass })
+        return {}
+      },
+    })
+    const inAnHour = `now() + interval '1 hour'`
+    for (const task of [{ ttl: 86_400, messageClass: 'service' }, { ttl: 0 }] as const) {
+      const { tasks, job } = await push(list, task)
+      await db.pool.query(`UPDATE task SET deadline = ${inAnHour} WHERE id = ANY($1)`, [tasks])
+      await db.pool.query(`UPDATE bundle SET deadline = ${inAnHour} WHERE task_id = $1`, [job.bundle])
+      await run(job)
+    }
+    expect(told).toEqual([
+      { ttl: expect.any(Number), messageClass: 'service' },
+      { ttl: 0, messageClass: 'marketing' },
+    ])
+    expect(told[0]!.ttl).toBeGreaterThan(0)
+    expect(told[0]!.ttl).toBeLessThanOrEqual(3600)
   })
 
   it('that is delivered twice, and to two workers, sends once', async () => {

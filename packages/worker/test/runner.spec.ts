@@ -1,12 +1,13 @@
-import type { Limits, Transport } from '@herald/channels'
+import type { ChannelAdapter, Limits, Transport } from '@herald/channels'
 import { closeCertificate, governorOf, takePermits } from '@herald/db/certificates'
 import { openPushTokens } from '@herald/db/devices'
 import { erase } from '@herald/db/erasure'
 import { findEventImbalances, findImbalances } from '@herald/db/readings'
 import type { Database } from '@herald/db/store'
 import { claimBatches, taskFailures } from '@herald/db/tasks'
+import type { NewTask } from '@herald/domain'
 import { createCertificateCache } from '@herald/plan'
-import { until } from '@herald/testkit'
+import { noonZone, until } from '@herald/testkit'
 import { acceptPlan } from '@herald/testkit/accept-plan'
 import { sampleMessage } from '@herald/testkit/sample-message'
 import { addApplication, addCertificate } from '@herald/testkit/sample-tenant'
@@ -16,6 +17,7 @@ import { createAnswers } from '../src/answers.ts'
 import { adapterWith, insertDevice, openWorker, sealer } from './harness.ts'
 
 const db = useDatabase()
+const timeZone = noonZone()
 let app: string
 let certificateId: number
 beforeAll(async () => {
@@ -29,13 +31,15 @@ function workerWith(
   send: Transport<unknown>['send'],
   limits: Partial<Limits> = {},
   onOpen: (settings: unknown) => void = () => {},
+  mapPayload: ChannelAdapter['mapPayload'] = () => ({}),
 ) {
   const adapter = adapterWith({
     limits: (_settings, messageClass) => ({
-      timeZone: 'UTC',
+      timeZone,
       ...limits,
       perDevicePerDay: messageClass === 'marketing' ? limits.perDevicePerDay : undefined,
     }),
+    mapPayload,
     withdrawal: ({ taskId }) => ({ withdraws: taskId }),
     open(settings) {
       onOpen(settings)
@@ -50,7 +54,7 @@ function workerWith(
 }
 
 const addDevice = (token: string) => insertDevice(db, app, token)
-async function release(devices: number[], message = sampleMessage(), task: { events?: 2 } = {}) {
+async function release(devices: number[], message = sampleMessage(), task: Partial<NewTask> = {}) {
   const recipients = [...devices].sort((a, b) => a - b)
   const plan = { batches: [{ channel: 'apns' as const, certificateId, recipients, tried: [] }] }
   const { taskId, released } = await acceptPlan(db, app, plan, { message, ...task })
@@ -82,6 +86,34 @@ describe('a batch with one request per device', () => {
     answer.resolve()
     await running
     expect(await counted(taskId)).toEqual({ sent: 2, status: 'ss', state: 'settled' })
+  })
+})
+
+describe('the vendor', () => {
+  it('is told what is left of the ttl, 0 for a message that must not be stored, and the class', async () => {
+    const recipients = [await addDevice('told')]
+    const told: Pick<Parameters<ChannelAdapter['mapPayload']>[0], 'ttl' | 'messageClass'>[] = []
+    const run = workerWith(
+      async (_payload, _targets, { report }) => report(0, { kind: 'accepted' }),
+      {},
+      undefined,
+      ({ ttl, messageClass }) => {
+        told.push({ ttl, messageClass })
+        return {}
+      },
+    )
+    const inAnHour = `now() + interval '1 hour'`
+    for (const task of [{ ttl: 86_400, messageClass: 'service' }, { ttl: 0 }] as const) {
+      const { taskId, job } = await release(recipients, sampleMessage(), task)
+      await db.pool.query(`UPDATE batch SET deadline = ${inAnHour} WHERE task_id = $1`, [taskId])
+      await run(job)
+    }
+    expect(told).toEqual([
+      { ttl: expect.any(Number), messageClass: 'service' },
+      { ttl: 0, messageClass: 'marketing' },
+    ])
+    expect(told[0]!.ttl).toBeGreaterThan(0)
+    expect(told[0]!.ttl).toBeLessThanOrEqual(3600)
   })
 })
 
