@@ -90,8 +90,8 @@ export type RouteDefinition<In extends z.ZodType, Out extends z.ZodType, A = Acc
   failures?: readonly Code[]
   /** Shown in the documentation; works against the demo application. */
   example?: z.input<In>
-  /** The example acts as the demo's user, like the examples of routes for users. */
-  shownAsUser?: true
+  /** The user that the example acts as; in the examples of routes for users it is $USER_ID. */
+  shownAs?: string
   handler(
     context: RouteContext,
     input: z.output<In>,

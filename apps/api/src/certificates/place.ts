@@ -22,6 +22,16 @@ const withRegions = vendorChannels.flatMap((channel) => {
 export const vendorsWithRegions = `${withRegions.slice(0, -1).join(', ')} and ${withRegions.at(-1)}`
 export const regionNotice = `For ${vendorsWithRegions}; default: the only record of the environment, or the one for cn.`
 
+const withTopics = vendorChannels.flatMap((channel) => {
+  const { topicPerBinding, title } = cardOf(channel)
+  return topicPerBinding ? [title.en] : []
+})
+/** What the fields of a binding mean. */
+export const bindingTexts = {
+  bundleId: `The topic, for ${withTopics.join(', ')} certificates with several topics.`,
+  region: `Region of the certificate that sends to the token, for ${vendorsWithRegions}; default: the only one with a certificate, or cn. Not needed for tokens that contain their region.`,
+}
+
 /** The fields of a body that name provider and environment. */
 export const place = {
   provider,

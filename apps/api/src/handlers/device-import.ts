@@ -14,7 +14,7 @@ export const importDeviceStream = route({
   groupRefused: true,
   stream: true,
   summary: 'Import devices from an NDJSON stream',
-  description: `One JSON object per line, at most 64 KiB each, with the fields of PUT /admin/device: a field that is absent stays as it is, null or a blank value clears it, \`add_tags\` and \`remove_tags\` change single tags. Invalid lines are skipped and counted in \`failed\`; \`errors\` lists the first ${MAX_ERRORS}. The lines of a device are applied in order. An import can be repeated safely; note that it sets aliases and binds vendor tokens as the file says, also if they have changed since.`,
+  description: `One JSON object per line, at most 64 KiB each, with the fields of PUT /admin/device: a field that is absent stays as it is, null or a blank value clears it (\`bindings\`: only null), \`add_tags\` and \`remove_tags\` change single tags. A binding is replaced as a whole: send \`environment\`, \`bundle_id\` and \`region\` each time. Invalid lines are skipped and counted in \`failed\`; \`errors\` lists the first ${MAX_ERRORS}. The lines of a device are applied in order. An import can be repeated safely; note that it sets aliases and binds vendor tokens as the file says, also if they have changed since. An application may run four imports at a time in each API process; a further one is refused (42901).`,
   example:
     '{"device_guid":"example-import","platform":"android","bindings":[{"provider":2,"device_token":"example-import-token"}]}',
   input: z.unknown(),

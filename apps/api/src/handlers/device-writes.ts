@@ -2,6 +2,7 @@ import { type DeviceChange, findDevice, removeDevice } from '@herald/db/devices'
 import { channelOfProvider, vendorChannels } from '@herald/domain'
 import { z } from 'zod'
 import { byOf } from '../audit.ts'
+import { bindingTexts } from '../certificates/place.ts'
 import { Failure } from '../codes.ts'
 import { BadDevice, limits, readDevice } from '../import/read-device.ts'
 import { refusalOf } from '../import/refusal.ts'
@@ -53,8 +54,8 @@ const documented = z.strictObject({
           .nullable()
           .describe('The vendor’s token; null removes it.'),
         environment: z.int().min(0).max(1).nullish().describe('0 = development, 1 = production; default 1.'),
-        bundle_id: z.string().max(limits.bundleId).nullish(),
-        region: z.string().nullish(),
+        bundle_id: z.string().max(limits.bundleId).nullish().describe(bindingTexts.bundleId),
+        region: z.string().nullish().describe(bindingTexts.region),
       }),
     )
     .max(vendorChannels.length)
@@ -77,7 +78,7 @@ const written = z.object({
 })
 
 const rules =
-  'A field that is absent stays as it is; null or a blank value clears it (`bindings`: only null). A vendor token that is bound to another device moves to this one.'
+  'A field that is absent stays as it is; null or a blank value clears it (`bindings`: only null). A binding is replaced as a whole: send `environment`, `bundle_id` and `region` each time. A vendor token that is bound to another device moves to this one.'
 
 const examples = {
   phone: {

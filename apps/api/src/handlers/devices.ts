@@ -13,7 +13,7 @@ import {
 import { channelOfProvider, environmentOf, publicName, regionOfBinding } from '@herald/domain'
 import { z } from 'zod'
 import { byOf } from '../audit.ts'
-import { checkRegion, vendorsWithRegions } from '../certificates/place.ts'
+import { bindingTexts, checkRegion } from '../certificates/place.ts'
 import { Failure } from '../codes.ts'
 import {
   deviceGuid,
@@ -39,7 +39,6 @@ import { deviceOfHolder, noDevice, scopeOf } from '../scope.ts'
 
 const tag = 'Devices'
 const all: readonly Card[] = cards
-const topicVendors = all.flatMap((card) => (card.topicPerBinding ? [card.title.en] : [])).join(', ')
 const solePlatforms = all
   .flatMap(({ solePlatform, provider }) => (solePlatform ? [`${solePlatform} for provider ${provider}`] : []))
   .join(', ')
@@ -130,12 +129,8 @@ export const bindToken = route({
       device_token: required(name(MAX_DEVICE_TOKEN)),
       environment: optional(environment).describe('0 = development, 1 = production; default 1.'),
       platform: optional(platform),
-      bundle_id: optional(name(255)).describe(
-        `The topic, for ${topicVendors} certificates with several topics.`,
-      ),
-      region: optional(region).describe(
-        `Region of the certificate that sends to the token, for ${vendorsWithRegions}; default: the only one with a certificate, or cn. Not needed for tokens that contain their region.`,
-      ),
+      bundle_id: optional(name(255)).describe(bindingTexts.bundleId),
+      region: optional(region).describe(bindingTexts.region),
     })
     .superRefine(({ provider, platform }, context) => {
       // Runs for a provider out of range too.
@@ -223,7 +218,13 @@ export const acknowledge = route({
         .max(500),
     ),
   }),
-  answer: z.object({ accepted: z.int().describe('Number of entries accepted.') }),
+  answer: z.object({
+    accepted: z
+      .int()
+      .describe(
+        'Number of entries in the request. Entries for tasks that were not sent to this device are ignored.',
+      ),
+  }),
   async handler(context, input) {
     const { deps, appId } = context
     const { deviceId } = await deviceOfHolder(context, input.push_token)

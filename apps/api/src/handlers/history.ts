@@ -121,7 +121,7 @@ export const deviceMessageList = route({
   tag: 'Devices',
   access: 'admin',
   summary: 'List the messages of a device or of a person, newest first',
-  description: `Takes exactly one of push_token, device_guid, alias and user_id; an alias or a user may have up to ${MAX_PERSON_DEVICES} devices. One entry per task and device, with the channel that decided: the one that sent the message, otherwise the last one; task/device shows the others. For an alias or a user without what the device got before it had that alias or user. As far back as tasks are kept. A page may have fewer entries than \`limit\`, or none: only \`next: null\` is the end.`,
+  description: `Takes exactly one of push_token, device_guid, alias and user_id; an alias or a user may have up to ${MAX_PERSON_DEVICES} devices. One entry per task and device, with the channel that decided: the one that sent the message, otherwise the last one; task/device shows the others. Asked by alias or user, it leaves out what a device got before it had that alias or user. The list goes back as far as tasks are kept. A page may have fewer entries than \`limit\`, or none: only \`next: null\` is the end.`,
   example: { push_token: '$PUSH_TOKEN', limit: 10 },
   input: z.strictObject({
     ...recipientFields,

@@ -28,7 +28,7 @@ export const taskRecall = route({
   input: z.strictObject({
     task_id: required(int64),
     replace: optional(message).describe(
-      'A message, as in notify. Without it the first message is withdrawn, where the vendor can. It has the collapse_key of the first message, and a collapse id in `ios`, and adds nothing to the badge unless it names one.',
+      'The message to show instead. Without it, the first message is withdrawn where the vendor can. It gets the collapse key of the first message and does not change the badge unless `badge` is set. Refused (40002): `type` cmd, `show_begin_time`, `collapse_key`, the collapse id of `ios`, `ios.live_activity`.',
     ),
     request_id: optional(name(128)).describe(
       'As in notify: a repeated one returns the id of the first task and does nothing.',
@@ -118,6 +118,6 @@ function orInDoubt(error: unknown): never {
   if (!isInDoubt(error)) throw error
   throw new Failure(
     50001,
-    'The database connection was lost while the recall was being written, so it may have begun. Repeat the call; with the same request_id nothing is done twice.',
+    'The database connection was lost while the recall was being written, so it may have begun; repeat the call: with the same request_id nothing is done twice.',
   )
 }

@@ -47,7 +47,7 @@ export const tagMembers = route({
   groupRefused: true,
   bodyLimit: MIB,
   summary: 'Add a tag to devices and remove it from others',
-  description: `An alias or a user stands for all its devices. \`add\` is applied before \`remove\`. Refused (40002) if a device would have more than ${tagsPerDevice} tags; more than 5,000 devices are written in several commits, of which the earlier ones are then kept.`,
+  description: `An alias or a user stands for all its devices. \`add\` is applied before \`remove\`. Refused (40002) if a device would have more than ${tagsPerDevice} tags. More than 5,000 devices are written in several commits; those made before the refusal are kept.`,
   example: { tag: 'beta', add: [{ device_guid: 'example-phone' }], remove: [{ alias: 'user-1024' }] },
   input: z.strictObject({
     tag: required(name(64)),

@@ -105,7 +105,7 @@ export const exchangeToken = route({
   actsForNobody: true,
   summary: 'Token by a sign-in token of the application itself',
   description:
-    'Takes a JWT that the application’s own sign-in has issued, and checks it as PUT /admin/identity says: signature (RS256, ES256 or EdDSA), issuer, audience, expiry. The user is the one whose username is the claim `user_claim`; an unknown one is created, without a password. Failed logins are limited per address.',
+    'Takes a JWT that the application’s own sign-in has issued, and checks it as PUT /admin/identity says: signature (RS256, ES256 or EdDSA), issuer, audience, expiry. Save the settings first: PUT /admin/identity. The user is the one whose username is the claim `user_claim`; an unknown one is created, without a password. Failed logins are limited per address.',
   example: { id_token: '$ID_TOKEN', device_guid: 'example-exchange' },
   input: z.strictObject({ id_token: required(text(16_384)), device_guid: device }),
   async handler(context, input) {
@@ -160,8 +160,8 @@ export const revokeTokens = route({
   summary: 'Revoke all tokens of the acting user',
   description:
     'Takes effect on all processes within 2 seconds. The push tokens of the user’s devices are replaced, too; a login returns the new one. An admin token without the header user_id revokes all admin tokens of its application.',
-  // As an admin the example would revoke the token that all other examples use.
-  shownAsUser: true,
+  // As the admin, or as the demo's user, the example would end a token that other examples use.
+  shownAs: '$OTHER_USER_ID',
   input: z.strictObject({}),
   answer: z.object({ revoked: z.literal(true) }),
   async handler(context) {

@@ -38,7 +38,7 @@ export function failureOfError(error: unknown): Answer {
   if (error instanceof Failure) return { failure: error, unexpected: false }
   if (error instanceof CommitInDoubt)
     return unexpected(
-      'The database connection was lost while this was being written, so it may have been done. Look at the present state before you repeat the call.',
+      'The database connection was lost while this was being written, so it may have been done; look at the present state before you repeat the call.',
     )
   if (isUnreachable(error))
     return expected(50301, 'The database is unreachable; nothing was accepted.', { retryAfter: 2 })
@@ -56,7 +56,7 @@ export function failureOfError(error: unknown): Answer {
   if (code === '54000') return expected(40002, 'A value is too long to be stored.')
   if (error instanceof AcceptInDoubt)
     return unexpected(
-      'The database connection was lost while the push was being written, so it may have been accepted. Repeat it with the same request_id.',
+      'The database connection was lost while the push was being written, so it may have been accepted; repeat it with the same request_id.',
     )
   return unexpected('An internal error occurred.')
 }

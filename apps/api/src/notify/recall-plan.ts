@@ -100,7 +100,7 @@ export function refusalOf(
   const through = names.length === 1 ? names[0] : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
   const advice =
     withdraw && plan.some(({ can }) => can !== 'none')
-      ? ' Name a message in replace to put it in its place.'
+      ? '; name a message in replace to put it in its place'
       : ''
-  return `The task ${taskId} was sent through ${through}, which cannot ${withdraw ? 'withdraw' : 'replace'} this message.${advice}`
+  return `The task ${taskId} was sent through ${through}, which cannot ${withdraw ? 'withdraw' : 'replace'} this message${advice}.`
 }

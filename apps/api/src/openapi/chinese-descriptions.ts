@@ -10,7 +10,7 @@ export const chineseDescriptions: Readonly<Record<string, string>> = {
   'POST /token/revoke':
     '2 秒内在所有进程生效。该用户各设备的推送令牌也会更换，重新登录即可得到新的令牌。不带请求头 user_id 的管理令牌会吊销其应用的全部管理令牌。',
   'POST /token/exchange':
-    '接收应用自有登录系统签发的 JWT，并按 PUT /admin/identity 的设置校验：签名（RS256、ES256 或 EdDSA）、签发者、接收方、有效期。用户由 `user_claim` 指定的字段中的用户名确定；未知用户会自动创建，没有密码。每个地址的登录失败次数有上限。',
+    '接收应用自有登录系统签发的 JWT，并按 PUT /admin/identity 的设置校验：签名（RS256、ES256 或 EdDSA）、签发者、接收方、有效期。请先用 PUT /admin/identity 保存设置。用户由 `user_claim` 指定的字段中的用户名确定；未知用户会自动创建，没有密码。每个地址的登录失败次数有上限。',
   'GET /push/certificate':
     '管理员得到全部五个字段。用户得到的 app_secret 和 certificate 为 ""，除非厂商的 SDK 需要客户端密钥，此时 app_secret 即为该密钥。',
   'PUT /admin/push/certificate':
@@ -62,16 +62,16 @@ export const chineseDescriptions: Readonly<Record<string, string>> = {
   'POST /user/push/badge': '应用在打开时调用，使 `+1` 在用户看到的数字上累加。',
   'POST /push/receipt': '每个任务、每台设备只计一次，且仅限任务的接收设备。`clicked` 同时表示 `received`。',
   'PUT /admin/device':
-    '未填写的字段保持不变；null 或空值会清除该字段（`bindings` 仅限 null）。已绑定到其他设备的厂商令牌会转到这台设备。返回应用自身调用和自有通道所需的推送令牌。用户登录时将 `alias` 设为你的用户 ID，退出时设为 null。',
+    '未填写的字段保持不变；null 或空值会清除该字段（`bindings` 仅限 null）。绑定总是整体替换：`environment`、`bundle_id` 和 `region` 每次都要填写。已绑定到其他设备的厂商令牌会转到这台设备。返回应用自身调用和自有通道所需的推送令牌。用户登录时将 `alias` 设为你的用户 ID，退出时设为 null。',
   'POST /admin/device/batch':
-    '每一项都是 PUT /admin/device 的请求体。未填写的字段保持不变；null 或空值会清除该字段（`bindings` 仅限 null）。已绑定到其他设备的厂商令牌会转到这台设备。各项按顺序执行。成功的项有 `push_token` 和 `created`；失败的项有 `code` 和 `message`，其余各项照常保存。',
+    '每一项都是 PUT /admin/device 的请求体。未填写的字段保持不变；null 或空值会清除该字段（`bindings` 仅限 null）。绑定总是整体替换：`environment`、`bundle_id` 和 `region` 每次都要填写。已绑定到其他设备的厂商令牌会转到这台设备。各项按顺序执行。成功的项有 `push_token` 和 `created`；失败的项有 `code` 和 `message`，其余各项照常保存。',
   'POST /admin/device/import':
-    '每行一个 JSON 对象，最多 64 KiB，字段同 PUT /admin/device：未填写的字段保持不变，null 或空值会清除，`add_tags` 和 `remove_tags` 增减单个标签。无效的行会跳过并计入 `failed`；`errors` 列出前 100 行。同一设备的各行按顺序执行。导入可以放心重复；但别名和厂商令牌会按文件设置，即使之后已经改变。',
+    '每行一个 JSON 对象，最多 64 KiB，字段同 PUT /admin/device：未填写的字段保持不变，null 或空值会清除（`bindings` 仅限 null），`add_tags` 和 `remove_tags` 增减单个标签。绑定总是整体替换：`environment`、`bundle_id` 和 `region` 每次都要填写。无效的行会跳过并计入 `failed`；`errors` 列出前 100 行。同一设备的各行按顺序执行。导入可以放心重复；但别名和厂商令牌会按文件设置，即使之后已经改变。每个应用在每个 API 进程中可同时进行四个导入，超出时拒绝（42901）。',
   'POST /admin/device/list': '多个条件同时满足。按 device_id 升序排列。',
   'POST /admin/device/messages':
     'push_token、device_guid、alias、user_id 必须恰好填写一个；别名或用户最多可有 100 台设备。每个任务、每台设备一条，显示决定结果的通道：发送了消息的通道，否则为最后一个；其他通道见 task/device。按别名或用户查询时，不包括设备在拥有该别名或用户之前收到的消息。可查范围与任务的保留时间相同。一页可能少于 `limit`，甚至为空：只有 `next: null` 表示结束。',
   'POST /admin/tag/member':
-    '别名或用户代表其全部设备。先执行 `add`，再执行 `remove`。如果某台设备会超过 100 个标签则拒绝（40002）；超过 5,000 台设备时分多次提交，已提交的部分会保留。',
+    '别名或用户代表其全部设备。先执行 `add`，再执行 `remove`。如果某台设备会超过 100 个标签则拒绝（40002）。超过 5,000 台设备时分多次提交，拒绝之前已提交的部分会保留。',
   'POST /admin/tag/list': '按名称排序。没有设备的标签不列出。',
   'POST /admin/device/remove':
     '按 device_guid 或 push_token 删除，无论设备是否属于用户。其连接在 3 秒内断开（4401）。要清除与某人相关的全部数据，请使用 POST /admin/erase。',

@@ -6,7 +6,7 @@ import type { Code } from '../codes.ts'
  */
 export const chineseIntroduction: readonly string[] = [
   '所有响应的格式均为 `{"code": …, "data": …, "message": …}`。成功时 code 为 200，message 为 null；失败时 data 为 null，code 为下文“错误码”之一，message 为一句英文说明。错误码的前三位即 HTTP 状态码。',
-  '除运维接口外，所有调用都需要请求头 `app_id`，多数还需要 `access-token`。使用管理令牌时，请求头 `user_id` 表示以该用户的身份调用，`group_id` 表示以该群组管理员的身份调用；使用用户令牌时，`user_id` 只能是该用户自己的 ID。部分代理会丢弃带下划线的请求头，可改用 `x-app-id`、`x-user-id`、`x-group-id`，以及用 `authorization: Bearer <token>` 代替 `access-token`。同一内容给出两个不同的值，或在不使用 `user_id`、`group_id` 的接口上带这些请求头，都会被拒绝。',
+  '除运维接口外，所有调用都需要请求头 `app_id`，多数还需要 `access-token`。使用管理令牌时，请求头 `user_id` 表示以该用户的身份调用，`group_id` 表示以该群组管理员的身份调用；使用用户令牌时，`user_id` 只能是该用户自己的 ID。部分代理会丢弃带下划线的请求头，可改用 `x-app-id`、`x-user-id`、`x-group-id`，以及用 `authorization: Bearer <token>` 代替 `access-token`。同一内容给出两个不同的值，或在不使用 `user_id`、`group_id` 的接口上带这些请求头，都会被拒绝；三个密码登录接口在带有 access-token 时忽略这两个请求头。',
   '空值指字段缺失、null、`""`、纯空白、`[]` 或 `{}`，表示使用默认值；修改记录的接口会说明哪些字段缺失时保持原值。int64 数值保持精确：响应中为 JSON 数字，请求中可用 JSON 数字或十进制字符串。未知字段会被拒绝。需要填写 `provider` 的地方也可填写通道名称。',
 ]
 
@@ -127,7 +127,7 @@ export const chineseCodes: Readonly<Record<Code, string>> = {
   40902: '任务已结束，不能再更改。',
   40903: '任务不能撤回：它本身是撤回任务、尚未发送，或所用通道不支持撤回。',
   41301:
-    '请求体过大。/push/notify、/push/explain、/push/task/recall、/push/audience/count 和 /admin/tag/member 的上限为 1 MiB，回执及推送或设备列表为 4 MiB，其余为 64 KiB。',
+    '请求体过大。/push/notify、/push/explain、/push/task/recall、/push/audience/count 和 /admin/tag/member 的上限为 1 MiB，回执及推送或设备列表为 4 MiB，其余为 64 KiB；导入没有总大小限制，只限制每行 64 KiB。',
   42901:
     '调用方超过速率限制，其地址被拒绝的调用过多，或其应用同时进行的大请求过多；请在 Retry-After 的秒数后重试。每个 API 进程每秒允许每个用户调用 100 次，每个未带令牌的地址调用 1,000 次，突发上限为其五倍；管理员没有这一限制。登录和注册的限制为 `HERALD_LOGINS_PER_SECOND` 和 `HERALD_REGISTRATIONS_PER_SECOND`。',
   42902: '该名称登录失败次数过多，或该地址的登录失败、运维密钥错误过多；请在 Retry-After 的秒数后重试。',
@@ -135,5 +135,6 @@ export const chineseCodes: Readonly<Record<Code, string>> = {
   50001: '内部错误，请求可能已经执行；详情见服务日志，可按响应的 x-request-id 查找。',
   50201:
     '由随附的 nginx 和 Caddy 配置返回：无法连接 Herald，或其响应丢失，因此请求可能已经执行。请在 Retry-After 的秒数后重试；`request_id` 相同的推送只发送一次。',
-  50301: '数据库不可用，或等待写入的推送、正在接收的请求过多；本次请求未受理。',
+  50301:
+    '数据库不可用，或等待中、进行中的请求过多。推送均未受理。导入、设备列表、标签的设备变更和擦除可能已部分执行：可以放心重复调用。',
 }

@@ -104,7 +104,7 @@ ${Object.entries(texts)
 }
 
 function partOf(path: string, method: string, operation: Operation, language: DocsLanguage): Part {
-  const { query, body, answer, codes: failures, curl } = readOperation(path, method, operation)
+  const { query, body, answer, isLines, codes: failures, curl } = readOperation(path, method, operation)
   const word = words[language]
   const id = anchorOf(method, path)
   const name = `${method.toUpperCase()} ${path}`
@@ -118,7 +118,7 @@ ${paragraphs.map((part) => `<p>${wordsOf(part)}</p>`).join('')}
 ${query.length > 0 ? `<h3>${word.query}</h3>${fieldTable(query, language)}` : ''}
 ${body ? `<h3>${word.body}</h3>${fieldTable(body, language)}` : ''}
 <h3>${word.example}</h3>${codeOf(curl)}
-<h3>${word.response}</h3>${fieldTable(answer, language)}
+<h3>${isLines ? word.line : word.response}</h3>${fieldTable(answer, language)}
 <h3>${word.failures}</h3><p>${failures.map((code) => `<code>${code}</code>`).join(' ')}</p></details>`
   const searched = [
     name,
@@ -217,6 +217,7 @@ const words = {
     body: 'Body',
     example: 'Example',
     response: 'Response (data)',
+    line: 'Line of the response',
     failures: 'Failures',
     none: 'None.',
     marked:
@@ -242,6 +243,7 @@ const words = {
     body: '请求体',
     example: '示例',
     response: '响应（data）',
+    line: '响应的每一行',
     failures: '可能的错误码',
     none: '无。',
     marked: '带 * 的字段，只要所属的对象存在，在请求中必填，在响应中总是存在。字段的说明为英文。',

@@ -101,7 +101,7 @@ export const accessText: Record<Route['access'], string> = {
 }
 export const groupText = 'Refused (40301) for an admin acting for a group.'
 
-function headersOf({ access, actsForNobody, shownAsUser }: Route): JsonSchema[] {
+function headersOf({ access, actsForNobody, shownAs }: Route): JsonSchema[] {
   if (access === 'operator') return []
   const int64 = { type: 'integer', format: 'int64' }
   const appId = {
@@ -112,6 +112,7 @@ function headersOf({ access, actsForNobody, shownAsUser }: Route): JsonSchema[] 
     description: 'App ID; or as x-app-id.',
   }
   if (actsForNobody) return [appId]
+  const example = shownAs ?? (access === 'user' ? '$USER_ID' : undefined)
   return [
     appId,
     {
@@ -128,7 +129,7 @@ function headersOf({ access, actsForNobody, shownAsUser }: Route): JsonSchema[] 
       schema: int64,
       description:
         'With an admin token: act as this user. With a user token: must be the user’s own id. Or as x-user-id.',
-      ...((access === 'user' || shownAsUser) && { example: '$USER_ID' }),
+      ...(example !== undefined && { example }),
     },
   ]
 }

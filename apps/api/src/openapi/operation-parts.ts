@@ -35,6 +35,8 @@ export type OperationParts = {
   /** Undefined: the call has no JSON body. */
   body: Field[] | undefined
   answer: Field[]
+  /** The answer has one object per line and no envelope. */
+  isLines: boolean
   /** Failure codes. */
   codes: readonly number[]
   curl: string
@@ -54,6 +56,7 @@ export function readOperation(path: string, method: string, operation: Operation
       .map(({ name, schema, required }) => fieldOf(name as string, schema as JsonSchema, Boolean(required))),
     body: json?.schema && fieldsOf(json.schema),
     answer: fieldsOf(envelope?.data ?? success[NDJSON]!.schema),
+    isLines: envelope === undefined,
     codes: codesOf(operation),
     curl: curlOf(path, method, operation, example),
   }

@@ -57,7 +57,7 @@ const anchor = (heading: string) =>
 const linkTo = (place: Place) => `[${title(place)}](#${anchor(title(place))})`
 
 function operationPart(path: string, method: string, operation: Operation): string {
-  const { query, body, answer, codes: failures, curl } = readOperation(path, method, operation)
+  const { query, body, answer, isLines, codes: failures, curl } = readOperation(path, method, operation)
   return [
     '',
     `### ${title({ path, method })}`,
@@ -69,7 +69,7 @@ function operationPart(path: string, method: string, operation: Operation): stri
     '```sh',
     curl,
     '```',
-    ...part('Response (`data`)', answer),
+    ...part(isLines ? 'Line of the response' : 'Response (`data`)', answer),
     '',
     `Failures: ${failures.map((code) => `\`${code}\``).join(' ')}`,
   ].join('\n')
