@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { until } from '@herald/testkit'
 import { describeInBrowser } from '@herald/testkit/browser'
 import { expect } from '@jest/globals'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { accessibilityProblems } from './page-checks.ts'
 import type { TestConsole } from './test-console.ts'
 import { createWalk } from './walk.ts'
@@ -353,18 +353,21 @@ describeInBrowser('the figures of the console', () => {
     const recall = /\d+$/.exec((await link.getAttribute('href')) ?? '')?.[0]
     const asked = Promise.withResolvers<void>()
     const released = Promise.withResolvers<void>()
+    const continued = Promise.withResolvers<void>()
+    const isOfRecall = (route: Route) => String(route.request().postDataJSON().task_id) === recall
     await page.route('**/push/task/failures', async (route) => {
-      if (String(route.request().postDataJSON().task_id) === recall) {
-        asked.resolve()
-        await released.promise
-      }
+      if (!isOfRecall(route)) return route.continue()
+      asked.resolve()
+      await released.promise
       await route.continue()
+      continued.resolve()
     })
     await link.click()
     await asked.promise
     await page.getByText('This task recalls an earlier push.').waitFor()
     expect(await page.locator('tr[data-fate]').count()).toBe(0)
     released.resolve()
+    await continued.promise
     await page.unroute('**/push/task/failures')
   })
 

@@ -238,7 +238,7 @@ describeInBrowser('sending in the console', () => {
     const sending = await hold('/push/notify')
     await send.click()
     await sending.asked
-    // The push may be on its way: the draft must not change meanwhile.
+    // The push may be on its way: the draft must not change now.
     await until(() => button('Back', dialog()).isDisabled(), { what: 'Back is disabled' })
     expect(await button('Close', dialog()).isDisabled()).toBe(true)
     await page.keyboard.press('Escape')
