@@ -44,15 +44,3 @@ const MAX_TAKEN = MAX_RECIPIENTS / 4
 export function pauseAfter({ batches, recipients }: Released): number {
   return recipients >= batches * LARGE && recipients <= MAX_TAKEN ? LONG_PAUSE_MS : PAUSE_MS
 }
-
-/** Enough steps to walk ten thousand certificates. */
-const MAX_FRUITLESS_STEPS = 20
-const FRUITLESS_PAUSE_MS = 100
-
-/**
- * How long to wait before the next step of a walk over certificates and tasks, in milliseconds. After many steps that released nothing and
- * made nothing ready every window is full, for example because no worker runs: then it waits longer, because each step costs the same.
- */
-export function stepPause(fruitlessSteps: number): number {
-  return fruitlessSteps > MAX_FRUITLESS_STEPS ? FRUITLESS_PAUSE_MS : PAUSE_MS
-}

@@ -12,7 +12,7 @@ import { createBundleRoom, type ReadCertificate } from '@herald/plan'
 import { askVendor, type OnLoopError, type Service, transportDeps } from '@herald/program'
 import { beginRound } from './begin-round.ts'
 import { BUNDLES_MS, feedRound, newFeedTurns } from './feed-round.ts'
-import { pauseAfter, stepPause } from './feed-window.ts'
+import { pauseAfter } from './feed-window.ts'
 import { startLoops } from './loops.ts'
 import { maintenanceLoops } from './maintenance.ts'
 import { nativeRound } from './native-round.ts'
@@ -45,6 +45,8 @@ const nextSecond = () => 1020 - (Date.now() % 1000)
 /** If no other process writes into the database either, it looks when the first becomes due, and at least this often. */
 const QUIET_CHECK_MS = 10_000
 const untilDue = ({ nextMs = QUIET_CHECK_MS }: DueWork) => Math.max(20, Math.min(nextMs + 20, QUIET_CHECK_MS))
+/** Between two steps of a search for certificates with ready batches, and before the release of those that became ready. */
+const FEED_STEP_MS = 25
 /** Between two steps of a search for batches that waited for their certificate. */
 const WAKE_STEP_MS = 100
 /**
@@ -95,14 +97,12 @@ export const planner: Service = {
       return pause
     }
     const feedTurns = newFeedTurns()
-    let fruitlessFeeds = 0
     async function feed(): Promise<boolean | number> {
       reports.onFeedRound()
       const released = await feedRound(deps, feedTurns)
-      fruitlessFeeds = released.batches > 0 || feedTurns.newlyReady > 0 ? 0 : fruitlessFeeds + 1
-      if (isUnfinished(feedTurns)) return stepPause(fruitlessFeeds)
+      if (isUnfinished(feedTurns)) return FEED_STEP_MS
       if (released.batches > 0) return pauseAfter(released)
-      if (feedTurns.newlyReady > 0) return stepPause(0)
+      if (feedTurns.newlyReady > 0) return FEED_STEP_MS
       // The next bundles are released when workers have sent those in flight, of which the planner learns nothing.
       const { more, pauseMs } = feedTurns.bundles
       return more && pauseMs === BUNDLES_MS ? BUNDLES_MS : false

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { certificateWindow, gatewayWindow, pauseAfter, stepPause } from '../src/feed-window.ts'
+import { certificateWindow, gatewayWindow, pauseAfter } from '../src/feed-window.ts'
 
 describe('the window of a certificate', () => {
   const of = (busy: number) => certificateWindow(busy)
@@ -29,10 +29,4 @@ it('the feeder waits longer only while the window of a broadcast is nearly full'
   // Pushes of others that wait for their turn.
   expect(pauseAfter({ batches: 1, recipients: 1 })).toBe(25)
   expect(pauseAfter({ batches: 10, recipients: 2_000 })).toBe(25)
-})
-
-it('a walk waits longer between its steps after a whole one released nothing', () => {
-  expect(stepPause(0)).toBe(25)
-  expect(stepPause(20)).toBe(25)
-  expect(stepPause(21)).toBe(100)
 })
