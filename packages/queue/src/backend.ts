@@ -21,6 +21,8 @@ export type Backend = {
   openQueue(name: string): BullQueue
   /** Counts that may be a second old if `isApproximate`. Unset: BullMQ counts. */
   counts?(queue: BullQueue, isApproximate?: boolean): Promise<QueueCounts>
+  /** Waiting jobs of the high lane; may be a little old. Unset: BullMQ counts. */
+  ahead?(queue: BullQueue): Promise<number>
   /** The timestamp of the job that waits longest; undefined if none waits. */
   oldestWaiting(queue: BullQueue): Promise<number | undefined>
   openWorker(name: string, options: { concurrency: number }, process: Processor): BullWorker

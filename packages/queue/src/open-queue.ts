@@ -137,7 +137,7 @@ export async function openQueues(options: {
       return worker
     },
     depth: async (name) => (await counts(name)).waiting,
-    ahead: (name) => ask(name, (queue) => queue.getWaitingCount()),
+    ahead: (name) => ask(name, (queue) => backend.ahead?.(queue) ?? queue.getWaitingCount()),
     oldestWaiting: (name) => ask(name, (queue) => backend.oldestWaiting(queue)),
     counts: (name) => counts(name),
     ping: async () => {

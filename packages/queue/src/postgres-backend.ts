@@ -47,6 +47,12 @@ const ADDED_SINGLY = 16
 /** Watchdogs judge by a minute. */
 const OBSERVED_MS = 1_000
 
+/**
+ * Those who add jobs ask for the length of each of 16 queues ten times per second. A statement for each would take the connections from the
+ * jobs, most of all when Postgres is slow.
+ */
+const AHEAD_MS = 50
+
 /** Time for a server that is restarting. */
 const openWithinMs = 10_000
 const retryMs = { firstMs: 250, maxMs: 250 }
@@ -75,6 +81,7 @@ export async function openPostgres(url: string, log: QueueLog, limitMs: number):
   const counted = shareReads({ read: () => countJobs(pool), maxAgeMs: () => 0 })
   // Every worker observes its queue.
   const observed = shareReads({ read: () => countJobs(pool), maxAgeMs: OBSERVED_MS })
+  const waitingHigh = shareReads({ read: () => countWaitingHigh(pool), maxAgeMs: () => AHEAD_MS })
   const observe = async (name: string) => (await observed.get('')).get(name) ?? noJobs
   const listen = createSharedListener(() => pool.connect(), {
     everyMs: LOOK_MS,
@@ -99,6 +106,7 @@ export async function openPostgres(url: string, log: QueueLog, limitMs: number):
     },
     counts: async (queue, isApproximate) =>
       isApproximate ? observe(queue.name) : ((await counted.get('')).get(queue.name) ?? noJobs),
+    ahead: async ({ name }) => (await waitingHigh.get('')).get(name) ?? 0,
     oldestWaiting: async ({ name }) => {
       // BullMQ reads ranges from the newest job.
       const { rows } = await pool.query<{ oldest: string | null }>(
@@ -165,6 +173,15 @@ async function countJobs(pool: pg.Pool): Promise<Map<string, QueueCounts>> {
       },
     ]),
   )
+}
+
+/** By queue, with one statement. Reads the index of waiting jobs alone. */
+async function countWaitingHigh(pool: pg.Pool): Promise<Map<string, number>> {
+  const { rows } = await pool.query<{ queue: string; waiting: string }>({
+    name: 'herald_queue_waiting',
+    text: `SELECT queue, count(*) AS waiting FROM job WHERE state = 'waiting' AND priority = 0 GROUP BY queue`,
+  })
+  return new Map(rows.map(({ queue, waiting }) => [queue, Number(waiting)]))
 }
 
 type Paused = { queue: string; paused: boolean }

@@ -49,6 +49,25 @@ describe('queues on Postgres', () => {
     expect(await ask('SELECT max(xmin::text::bigint) AS last FROM bullmq.migration')).toEqual(before)
   })
 
+  it('keeps connections for jobs while the lengths of all queues are asked', async () => {
+    const queues = await open()
+    const names = channels.flatMap((channel) =>
+      channel === 'native' ? [] : [pushQueue(channel), pushQueue(channel, 'normal')],
+    )
+    await Promise.all(names.map((queue, n) => queues.add(queue, job(n))))
+    const lock = await lockWith('LOCK TABLE bullmq.job')
+    const lengths = Promise.all(names.map((queue) => queues.ahead(queue)))
+    const blocked = () =>
+      ask(`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+      AND datname = current_database()`)
+    await until(async () => (await blocked()).length > 0, { what: 'the question' })
+    await queues.ping()
+    expect(await blocked()).toHaveLength(1)
+    await lock.end()
+    expect(await lengths).toEqual(names.map(() => 1))
+    await queues.close()
+  })
+
   it('opens one connection for all workers to listen and four for queries', async () => {
     const connections = async () => {
       const [{ n }] = await ask(
