@@ -58,7 +58,7 @@ export const usage = `usage: npm run bench -- [--quick] [--only=<part>]
   --small        with --loaded: prepares little, to see that it works; writes nothing
   --load=days    with --loaded: prepares 400 days in which nothing waits; writes nothing
   --load=rows    with --loaded: prepares few days, and a fifth of what waits; writes nothing
-  --rounds=<n>   with --loaded: how often each figure is taken in both databases; 2 without it
+  --rounds=<n>   with --loaded: how often at most a figure above the limit is taken in both databases; 4 without it
   --help         prints this text
 
   parts:

@@ -57,6 +57,15 @@ export function startFigures(rounds: readonly Round[]): Metrics {
   return figures
 }
 
+/** Each figure is taken at least this often in both databases. */
+const MIN_ROUNDS = 2
+
+/** Whether to take the figures again: a ratio above the limit may be due to the machine, until the last of `max` rounds. */
+export function needsAnotherRound(rounds: readonly Round[], max: number): boolean {
+  if (rounds.length < Math.min(MIN_ROUNDS, max)) return true
+  return rounds.length < max && aboveLimit(loadedRatios(rounds)).length > 0
+}
+
 /** Names of the ratios above the limit. */
 export function aboveLimit(ratios: Metrics, limit = LIMIT): string[] {
   return Object.entries(ratios)

@@ -15,7 +15,7 @@ import { measureReceipts } from '../pipeline/receipts.ts'
 import { measureScheduled } from '../pipeline/scheduled.ts'
 import { measureFirstLook } from './first-look.ts'
 import { daysSizes, emptySizes, loadedSizes, prepare, rowsSizes, type Sizes, smallSizes } from './prepare.ts'
-import { aboveLimit, LIMIT, loadedRatios, type Round, startFigures } from './ratios.ts'
+import { aboveLimit, LIMIT, loadedRatios, needsAnotherRound, type Round, startFigures } from './ratios.ts'
 
 type Scale = {
   sizes: Sizes
@@ -68,6 +68,9 @@ const scales = {
 
 const loads: Record<Load, Sizes> = { days: daysSizes, rows: rowsSizes }
 
+/** Of a part in which a ratio stays above the limit. */
+const MAX_ROUNDS = 4
+
 type Suite = (database: GivenDatabase) => Promise<Metrics>
 
 function suitesOf(scale: Scale): Record<LoadedPart, Suite> {
@@ -90,8 +93,8 @@ function suitesOf(scale: Scale): Record<LoadedPart, Suite> {
 
 /**
  * Takes every figure in an empty and in a loaded database by turns: empty, loaded, loaded, empty, so that a machine that becomes slower or
- * faster meanwhile changes both. Each run gets its own copy of the prepared database, so that no run leaves anything for the next. `only`
- * names one suite.
+ * faster in between changes both. Two rounds, and more up to `rounds` while a ratio is above the limit. Each run gets its own copy of the
+ * prepared database, so that no run leaves anything for the next. `only` names one suite.
  */
 export async function measureLoaded(options: {
   scale: keyof typeof scales
@@ -100,7 +103,7 @@ export async function measureLoaded(options: {
   rounds?: number
   say(line: string): void
 }): Promise<{ metrics: Metrics; failed: string[] }> {
-  const { say, rounds: count = 2 } = options
+  const { say, rounds: max = MAX_ROUNDS } = options
   if (findProgram('redis-server') === undefined) throw new Error('redis-server is not installed.')
   const scale = scales[options.scale]
   const suites = Object.entries(suitesOf(scale)).filter(
@@ -134,7 +137,7 @@ export async function measureLoaded(options: {
         return inCopy(templates[kind], (url) => measure({ url, masterKey, settleMs: scale.settleMs }))
       }
       try {
-        while (rounds.length < count) {
+        while (needsAnotherRound(rounds, max)) {
           if (rounds.length % 2 === 0) rounds.push({ empty: await run('empty'), loaded: await run('loaded') })
           else rounds.push({ loaded: await run('loaded'), empty: await run('empty') })
         }

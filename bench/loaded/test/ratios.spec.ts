@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Metrics } from '../../metric.ts'
-import { aboveLimit, loadedRatios, startFigures } from '../ratios.ts'
+import { aboveLimit, loadedRatios, needsAnotherRound, startFigures } from '../ratios.ts'
 
 const metrics = (values: Record<string, [value: number, unit: string]>): Metrics =>
   Object.fromEntries(
@@ -56,6 +56,20 @@ describe('the ratios of a loaded database', () => {
     })
     expect(aboveLimit(figures)).toEqual([])
     expect(Object.keys(loadedRatios(rounds))).toEqual(['push_cpu_us_each_loaded_ratio'])
+  })
+
+  it('are taken in two rounds, and again while one is above the limit', () => {
+    const round = (loaded: number) => ({
+      empty: metrics({ cpu: [100, 'µs'], rss: [100, 'MB'] }),
+      loaded: metrics({ cpu: [loaded, 'µs'], rss: [100, 'MB'] }),
+    })
+    expect(needsAnotherRound([], 4)).toBe(true)
+    expect(needsAnotherRound([round(100)], 4)).toBe(true)
+    expect(needsAnotherRound([round(130), round(115)], 4)).toBe(false)
+    const above = [round(130), round(120), round(125)]
+    expect(needsAnotherRound(above, 4)).toBe(true)
+    expect(needsAnotherRound([...above, round(130)], 4)).toBe(false)
+    expect(needsAnotherRound([round(130)], 1)).toBe(false)
   })
 
   it('are not above the limit at the limit', () => {
