@@ -98,11 +98,11 @@ async function* whole(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arra
 type Lines = { numbers: number[]; texts: string[] }
 
 /**
- * Writes batches, a few at a time. What is kept of a batch that is being written are its lines, guids and tokens: the objects that are read
+ * Writes batches, a few at a time. What is kept of a batch that is being written are its lines, as bytes: the objects that are read
  * from the lines would be copied by each collection, which costs more than reading them again in the rare case that a device is known.
  */
 function openWrites(into: DeviceWriter, report: ImportReport) {
-  const inProgress = new Map<Set<string>, Promise<void>>()
+  const inProgress = new Map<Set<number>, Promise<void>>()
   const failures: unknown[] = []
   const store = createTextStore()
 
@@ -135,10 +135,10 @@ function openWrites(into: DeviceWriter, report: ImportReport) {
       if (failures.length > 0) throw failures[0]
       const devices = read(lines)
       if (devices.length === 0) return
-      const names = new Set<string>()
+      const names = new Set<number>()
       for (const { guid, bindings } of devices) {
-        names.add(guid)
-        if (bindings) for (const { token } of bindings) if (token !== null) names.add(token)
+        names.add(hashOf(guid))
+        if (bindings) for (const { token } of bindings) if (token !== null) names.add(hashOf(token))
       }
       // The later of the lines of a device or a vendor token wins, so its batch waits for the earlier one.
       for (const earlier of inProgress.keys())
@@ -160,6 +160,16 @@ function openWrites(into: DeviceWriter, report: ImportReport) {
     settled,
     end,
   }
+}
+
+/**
+ * Stands for a name while its batch is written: the strings would be copied by each collection, too. Of two names with the same number one
+ * waits without need.
+ */
+function hashOf(name: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193)
+  return hash
 }
 
 /** Keeps the lowest lines: batches are written at the same time, and a batch reports lines that it cannot read first. */
