@@ -8,7 +8,7 @@ import { findRunning, stopLeftBehind } from '@herald/embedded'
 import { describeWith, freePort, type RunningProcess, startApp, startProcess } from '@herald/testkit'
 import { fillDataDirectory } from '@herald/testkit/data-directory'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { records, runCli } from './run-cli.ts'
+import { records, runCli, runHerald } from './run-cli.ts'
 
 let dir: string
 let dataDir: string
@@ -31,11 +31,13 @@ afterAll(async () => {
 })
 
 /** Without flags: server and credentials come from the data directory. */
-const run = (...args: string[]) => runCli(args, { env: { HERALD_DATA_DIR: dataDir } })
+const run = (...args: string[]) => runHerald(args, { HERALD_DATA_DIR: dataDir })
 const json = async (...args: string[]) => {
   const ran = await run(...args, '--json')
   return { ...ran, records: records(ran) }
 }
+/** As a program of its own. */
+const start = (args: string[], input?: string) => runCli(args, { env: { HERALD_DATA_DIR: dataDir }, input })
 const file = (name: string, content: string) => {
   const path = join(dir, name)
   writeFileSync(path, content)
@@ -45,9 +47,9 @@ const demo = () => JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8'))
 
 describe('applications and users', () => {
   it('are created without flags while the standalone is running', async () => {
-    const created = await json('app', 'create', 'Shop', '--package', 'com.example.shop')
+    const created = await start(['app', 'create', 'Shop', '--package', 'com.example.shop', '--json'])
     expect(created).toMatchObject({ code: 0, stderr: '' })
-    const [{ app_id, app_secret }] = created.records
+    const [{ app_id, app_secret }] = records(created)
     expect((await json('app', 'list')).records).toContainEqual(
       expect.objectContaining({ app_id, name: 'Shop', package_name: 'com.example.shop' }),
     )
@@ -229,10 +231,7 @@ describe('devices and tags', () => {
     expect(await run('device', 'remove', 'g2', ...as)).toMatchObject({ code: 0 })
     expect(await run('device', 'remove', 'g2', ...as)).toMatchObject({ code: 1 })
     const erase = (input: string, ...more: string[]) =>
-      runCli(['device', 'erase', '--alias', 'customer-17', ...more, ...as], {
-        env: { HERALD_DATA_DIR: dataDir },
-        input,
-      })
+      start(['device', 'erase', '--alias', 'customer-17', ...more, ...as], input)
     expect(await erase('customer-18\n')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('Nothing was erased'),
@@ -471,7 +470,7 @@ describe('the import of devices', () => {
       },
     ])
     const many = Array.from({ length: 1_500 }, (_, i) => importLine(i)).join('\n')
-    const second = await runCli(['device', 'import', '-'], { env: { HERALD_DATA_DIR: dataDir }, input: many })
+    const second = await start(['device', 'import', '-'], many)
     expect(second.code).toBe(0)
     expect(second.stdout).toMatch(/^1,500 lines in .*: 1,498 created, 0 updated, 2 unchanged, 0 refused\.\n$/)
     // No progress bar without a terminal.
@@ -538,10 +537,7 @@ describe('a push', () => {
       { line: 3, code: 40004, message: expect.any(String) },
       { line: 4, message: expect.any(String) },
     ])
-    const again = await runCli(['notify-batch', '-'], {
-      env: { HERALD_DATA_DIR: dataDir },
-      input: `${good.join('\n')}\n`,
-    })
+    const again = await start(['notify-batch', '-'], `${good.join('\n')}\n`)
     expect(again).toMatchObject({ code: 0, stdout: '0 accepted, 2 repeated, 0 refused.\n', stderr: '' })
 
     const id = String(results[0].task_id)
@@ -706,14 +702,14 @@ describe('invalid arguments', () => {
       /127\.0\.0\.1:1 cannot be reached .*npm start/,
     ],
   ])('%j are explained', async (args, code, sentence) => {
-    const ran = await run(...args, '--json')
+    const ran = await start([...args, '--json'])
     expect(ran).toMatchObject({ code, stdout: '' })
     expect(ran.stderr.trimEnd()).toMatch(sentence)
     expect(ran.stderr.trimEnd().split('\n')).toHaveLength(1)
   })
 
   it('help has examples', async () => {
-    const help = await Promise.all([run('notify', '--help'), run('certificate', 'set', 'oppo', '--help')])
+    const help = [await start(['notify', '--help']), await run('certificate', 'set', 'oppo', '--help')]
     for (const { code, stdout } of help) {
       expect(code).toBe(0)
       expect(stdout).toContain('Examples:\n  $ npm run herald -- ')

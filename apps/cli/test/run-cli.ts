@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { waitSeconds } from '@herald/testkit'
+import { runCommand } from '../src/run-command.ts'
+import { captured } from './captured.ts'
 
 export type Ran = { code: number; stdout: string; stderr: string }
 
@@ -37,6 +39,25 @@ export function runCli(
     child.once('error', reject)
     child.once('close', (code) => resolve({ code: code ?? -1, stdout, stderr }))
   })
+}
+
+let before: Promise<unknown> = Promise.resolve()
+
+/** The same in this process, without stdin, which takes a hundredth of the time. One after the other: they share stdout. */
+export function runHerald(args: string[], env: Record<string, string>): Promise<Ran> {
+  const ran = before.then(async (): Promise<Ran> => {
+    const own = process.env
+    process.env = { PATH: own.PATH, HOME: own.HOME, ...env }
+    let code = -1
+    const output = await captured(async () => {
+      code = await runCommand(args)
+    }).finally(() => {
+      process.env = own
+    })
+    return { code, ...output }
+  })
+  before = ran.catch(() => {})
+  return ran
 }
 
 /** Parses every line of stdout as JSON. */

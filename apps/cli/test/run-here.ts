@@ -1,5 +1,6 @@
 import { jest } from '@jest/globals'
 import { createProgram } from '../src/program.ts'
+import { captured } from './captured.ts'
 
 export type RanHere = {
   stdout: string
@@ -15,34 +16,27 @@ export async function runHere(
   args: string[],
   answer: (path: string, body: string) => unknown = () => ({}),
 ): Promise<RanHere> {
-  const ran: RanHere = { stdout: '', stderr: '', error: undefined, calls: [] }
-  const spies = [
-    jest.spyOn(process.stdout, 'write').mockImplementation((text: unknown) => {
-      ran.stdout += String(text)
-      return true
-    }),
-    jest.spyOn(process.stderr, 'write').mockImplementation((text: unknown) => {
-      ran.stderr += String(text)
-      return true
-    }),
-    jest.spyOn(globalThis, 'fetch').mockImplementation(async (url: unknown, init?: { body?: unknown }) => {
+  const calls: RanHere['calls'] = []
+  let error: unknown
+  const spy = jest
+    .spyOn(globalThis, 'fetch')
+    .mockImplementation(async (url: unknown, init?: { body?: unknown }) => {
       const path = new URL(String(url)).pathname
       if (path === '/token/admin') return respond({ token: 't' })
       const body = String(init?.body ?? '')
-      ran.calls.push({ path, body })
+      calls.push({ path, body })
       const data = answer(path, body)
       return data instanceof Response ? data : respond(data)
-    }),
-  ]
+    })
   const access = ['--url', 'http://herald.test', '--app', 'a', '--secret', 's', '--data-dir', '/nonexistent']
-  try {
-    await createProgram().parseAsync([...args, ...access], { from: 'user' })
-  } catch (error) {
-    ran.error = error
-  } finally {
-    for (const spy of spies) spy.mockRestore()
-  }
-  return ran
+  const output = await captured(async () => {
+    try {
+      await createProgram().parseAsync([...args, ...access], { from: 'user' })
+    } catch (thrown) {
+      error = thrown
+    }
+  }).finally(() => spy.mockRestore())
+  return { ...output, error, calls }
 }
 
 const respond = (data: unknown) => new Response(JSON.stringify({ code: 200, data, message: null }))
