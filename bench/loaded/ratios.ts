@@ -15,8 +15,9 @@ const rates = new Set(['requests/s', 'devices/s', 'tasks/s', 'receipts/s'])
 const compared = (unit: string) => !['times', 'connections', 'devices', PER_START].includes(unit)
 
 /**
- * How many times more each figure costs in the loaded database: above 1 it is slower, or takes more CPU time, memory or WAL. The best
- * run of each database is compared: what else the machine does can only make a figure worse.
+ * How many times more each figure costs in the loaded database: above 1 it is slower, or takes more CPU time, memory or WAL. It is the
+ * median of the rounds; each round compares two runs that follow each other, so that both have the same machine. A run that was disturbed,
+ * or a lucky one, changes one round.
  */
 export function loadedRatios(rounds: readonly Round[]): Metrics {
   const ratios: Metrics = {}
@@ -29,16 +30,13 @@ export function loadedRatios(rounds: readonly Round[]): Metrics {
     const costs = pairs.map(({ empty, loaded }) => (rates.has(unit) ? empty / loaded : loaded / empty))
     // A figure of zero, such as CPU time below the resolution of the clock.
     if (!costs.every((cost) => Number.isFinite(cost) && cost > 0)) continue
-    const isRate = rates.has(unit)
-    const best = (kind: keyof Round) => {
-      const values = pairs.map((pair) => pair[kind])
-      return isRate ? Math.max(...values) : Math.min(...values)
-    }
-    const [loaded, empty] = [best('loaded'), best('empty')]
+    const [loaded, empty] = (['loaded', 'empty'] as const).map((kind) =>
+      rounded(median(pairs.map((pair) => pair[kind]))).toLocaleString('en'),
+    )
     ratios[`${name}_loaded_ratio`] = {
-      value: rounded(isRate ? empty / loaded : loaded / empty),
+      value: rounded(median(costs)),
       unit: 'times',
-      note: `${shown(loaded)} against ${shown(empty)} ${unit} in an empty database; by round: ${costs.map(rounded).join(', ')}`,
+      note: `${loaded} against ${empty} ${unit} in an empty database; by round: ${costs.map(rounded).join(', ')}`,
     }
   }
   return ratios
@@ -73,6 +71,11 @@ export function aboveLimit(ratios: Metrics, limit = LIMIT): string[] {
     .map(([name]) => name)
 }
 
-const shown = (value: number) => rounded(value).toLocaleString('en')
+/** Of an even number the geometric mean of the two in the middle: twice as slow weighs like twice as fast. */
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const [low, high] = [sorted[(sorted.length - 1) >> 1]!, sorted[sorted.length >> 1]!]
+  return low === high ? low : Math.sqrt(low * high)
+}
 
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
