@@ -13,6 +13,7 @@ import type { Database } from '../store/database.ts'
 import type { Days } from '../store/days.ts'
 import { retrying, retryingStatement } from '../store/errors.ts'
 import { openDays } from '../store/open-days.ts'
+import { DAY_MS } from '../store/partitions.ts'
 import { inTransaction, type Runner } from '../store/statement.ts'
 import { clearTextNeededSql } from '../store/upgrade-window.ts'
 import { clearActivitiesOf } from './activities.ts'
@@ -103,8 +104,6 @@ async function moveDevice(runner: Runner, days: Days, tokens: PushTokens, device
   )
   return result
 }
-
-const DAY_MS = 86_400_000
 
 export type Registration = {
   appId: string

@@ -4,7 +4,7 @@ import type { Database } from '../store/database.ts'
 import { byDays, dayOfId, daysOf, inDays, runWithin } from '../store/days.ts'
 import { retrying } from '../store/errors.ts'
 import { firstOpenId } from '../store/open-days.ts'
-import { databaseTime, firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
+import { DAY_MS, databaseTime, firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
 import { actingUserSql, erasedActorSql } from './audit-traces.ts'
 
 /** What names a person in the tasks of an application. */
@@ -168,7 +168,6 @@ async function recallsOfErased(db: Database, appId: string, taskIds: readonly nu
   return recalls.flatMap(([id, first]) => (erased.has(first) ? id : []))
 }
 
-const DAY_MS = 86_400_000
 /** A day earlier, in case that the clock was set back. */
 export const firstTaskOf = (ms: number) => firstTaskIdAt(ms - DAY_MS)
 

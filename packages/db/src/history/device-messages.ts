@@ -1,7 +1,7 @@
 import { oldestTaskId } from '../store/all-days.ts'
 import type { Database } from '../store/database.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
-import { firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
+import { DAY_MS, firstTaskIdAt, IDS_PER_DAY } from '../store/partitions.ts'
 import { indexesOnly, inUncheckedTransaction, type Runner } from '../store/statement.ts'
 import { inScopeSql, type TaskScope } from '../tasks/tasks.ts'
 import { foldPath, type PathStep, resultOf } from './path.ts'
@@ -31,7 +31,6 @@ const CHUNK_LOOKS = 500
  */
 const STEP_DAYS = 2
 const MAX_STEPS = 20
-const DAY_MS = 86_400_000
 
 /**
  * Returns the messages of `limit` tasks before `before`, newest first, one per task and device. Tasks are found by the device: in small

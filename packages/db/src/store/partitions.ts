@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { Database } from './database.ts'
 import { inTransaction, type Runner, run } from './statement.ts'
 
-const DAY_MS = 86_400_000
+export const DAY_MS = 86_400_000
 const EPOCH_MS = 1_735_689_600_000
 export const IDS_PER_MS = 4096
 /** The id 0 was drawn at midnight (UTC), so days of ids are days of the calendar. */

@@ -4,7 +4,7 @@ import type { Runner } from '../store/statement.ts'
 import { batchName } from './claim.ts'
 
 /** Badges must not overflow a client's 32-bit integer. */
-const MAX_BADGE = 999_999_999
+export const MAX_BADGE = 999_999_999
 
 export type BadgeRequest = { taskId: number; id: number; version: number; recipients: number[]; badge: Badge }
 

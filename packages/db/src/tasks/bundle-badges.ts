@@ -2,6 +2,7 @@ import type { Badge } from '@herald/domain'
 import { idList } from '../ledger/batch-rows.ts'
 import { daysOf, inDays, runWithin } from '../store/days.ts'
 import type { Runner } from '../store/statement.ts'
+import { MAX_BADGE } from './badges.ts'
 import type { ClaimedBatch } from './claim.ts'
 
 /** Task `n` of a claimed bundle, which shows this badge. */
@@ -55,7 +56,7 @@ WITH input AS MATERIALIZED (
   WHERE h.badges IS NULL OR h.badges[i.n] IS NULL
 ), devices AS MATERIALIZED (
   SELECT array_agg(device ORDER BY device) AS ids, array_agg(count ORDER BY device) AS counts FROM (
-    SELECT device, LEAST(CASE WHEN $5 THEN sum(count) ELSE max(count) END, 999999999)::int AS count FROM members GROUP BY device
+    SELECT device, LEAST(CASE WHEN $5 THEN sum(count) ELSE max(count) END, ${MAX_BADGE})::int AS count FROM members GROUP BY device
   ) d
 ), shown AS MATERIALIZED (
   SELECT s.device, s.number FROM devices d, unnest(d.ids, show_badges(d.ids, d.counts, $5)) AS s (device, number) WHERE d.ids IS NOT NULL

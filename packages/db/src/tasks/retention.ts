@@ -2,6 +2,7 @@ import type { Database } from '../store/database.ts'
 import { buildLateIndexes } from '../store/late-indexes.ts'
 import { type Lead, leadOf } from '../store/lead.ts'
 import {
+  DAY_MS,
   databaseTime,
   dropEmptiedBefore,
   dropPartitions,
@@ -26,7 +27,6 @@ export type RetentionReport = {
   lostEvents: number
 }
 
-const DAY_MS = 86_400_000
 const CHUNK = 10_000
 /** Request ids of tasks that have no partition of their own day are in the tasks, so these are kept as long as request ids. */
 const BEFORE_DAYS = 30
