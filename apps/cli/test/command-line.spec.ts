@@ -8,7 +8,7 @@ import { findRunning, stopLeftBehind } from '@herald/embedded'
 import { describeWith, freePort, type RunningProcess, startApp, startProcess } from '@herald/testkit'
 import { fillDataDirectory } from '@herald/testkit/data-directory'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { records, runCli, runHerald } from './run-cli.ts'
+import { records, runCli, runInProcess } from './run-cli.ts'
 
 let dir: string
 let dataDir: string
@@ -31,7 +31,7 @@ afterAll(async () => {
 })
 
 /** Without flags: server and credentials come from the data directory. */
-const run = (...args: string[]) => runHerald(args, { HERALD_DATA_DIR: dataDir })
+const run = (...args: string[]) => runInProcess(args, { HERALD_DATA_DIR: dataDir })
 const json = async (...args: string[]) => {
   const ran = await run(...args, '--json')
   return { ...ran, records: records(ran) }

@@ -5,7 +5,7 @@ import { describeWith, freePort, testRedis } from '@herald/testkit'
 import { type TestDatabase, testDatabase } from '@herald/testkit/database'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Finding } from '../src/doctor/finding.ts'
-import { records, runHerald } from './run-cli.ts'
+import { records, runInProcess } from './run-cli.ts'
 
 let database: TestDatabase
 let nowhere: string
@@ -36,7 +36,7 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 
 async function examine(env: Record<string, string>, ...flags: string[]) {
-  const ran = await runHerald(['doctor', '--json', ...flags], {
+  const ran = await runInProcess(['doctor', '--json', ...flags], {
     HERALD_DATA_DIR: '/nonexistent',
     HERALD_URL: `http://${nowhere}`,
     ...env,

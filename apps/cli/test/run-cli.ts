@@ -43,8 +43,8 @@ export function runCli(
 
 let before: Promise<unknown> = Promise.resolve()
 
-/** The same in this process, without stdin, which takes a hundredth of the time. One after the other: they share stdout. */
-export function runHerald(args: string[], env: Record<string, string>): Promise<Ran> {
+/** The same without a process of its own, and without stdin. Commands run one after the other, because they share stdout. */
+export function runInProcess(args: string[], env: Record<string, string>): Promise<Ran> {
   const ran = before.then(async (): Promise<Ran> => {
     const own = process.env
     process.env = { PATH: own.PATH, HOME: own.HOME, ...env }

@@ -48,8 +48,8 @@ const ADDED_SINGLY = 16
 const OBSERVED_MS = 1_000
 
 /**
- * Those who add jobs ask for the length of each of 16 queues ten times per second. A statement for each would take the connections from the
- * jobs, most of all when Postgres is slow.
+ * How long the lengths of all queues are used. Each API asks for those of 16 queues ten times per second: with a statement for each queue,
+ * the jobs to be added waited for these connections when Postgres was slow.
  */
 const AHEAD_MS = 50
 
@@ -175,7 +175,7 @@ async function countJobs(pool: pg.Pool): Promise<Map<string, QueueCounts>> {
   )
 }
 
-/** By queue, with one statement. Reads the index of waiting jobs alone. */
+/** The waiting jobs of the high lane of all queues, with one statement. */
 async function countWaitingHigh(pool: pg.Pool): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ queue: string; waiting: string }>({
     name: 'herald_queue_waiting',

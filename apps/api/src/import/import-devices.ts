@@ -163,8 +163,8 @@ function openWrites(into: DeviceWriter, report: ImportReport) {
 }
 
 /**
- * Stands for a name while its batch is written: the strings would be copied by each collection, too. Of two names with the same number one
- * waits without need.
+ * A number that stands for a guid or token while its batch is written: the strings, too, would be copied by each collection. If two of them
+ * have the same number, a batch waits for another without need.
  */
 function hashOf(name: string): number {
   let hash = 0x811c9dc5
