@@ -70,6 +70,12 @@ export function mayRefuseField({ code }: MeizuReply): boolean {
   return code === '1005' || code === '110004' || code === '500'
 }
 
+/** Codes after which the same call may succeed. */
+export function mayPass({ code }: MeizuReply): boolean {
+  const meaning = callCodes[code]?.[0]
+  return meaning === 'unavailable' || meaning === 'unavailable or bad parameter' || meaning === 'throttled'
+}
+
 /** Reads a reply; returns the outcome of all targets if it is unreadable. */
 export function readReply(http: HttpReply, nowMs: number): MeizuReply | Outcome {
   const byStatus = outcomeOfBareStatus('meizu', http, nowMs)

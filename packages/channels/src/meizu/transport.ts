@@ -13,6 +13,7 @@ import {
   isRefusedForTarget,
   isReply,
   type MeizuReply,
+  mayPass,
   mayRefuseField,
   outcomeOfCall,
   readReply,
@@ -26,12 +27,16 @@ const root = '/garcia/api/server/push'
 const expandedPicture = '1'
 /** Stored for a task whose picture Meizu refuses. */
 const noPicture = 'none'
+/** The part of a send's time limit that the upload of a picture may take: the rest is for the text. */
+const uploadShare = 3
 
 /** A message with the optional parts that it still has. */
 type Draft = {
   payload: MeizuPayload
   picture: string
   parts: readonly OptionalPart[]
+  /** Meizu has refused it with a code that may also mean a passing error. */
+  wasDoubted?: true
   /** The part that was left out last, and the refusal before that. */
   leftOut?: { part: OptionalPart; reason: Reason }
 }
@@ -64,13 +69,19 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
     return readReply(reply, deps.now())
   }
 
-  /** Uploads the picture once per task. If that fails, the text is sent without it. */
+  /** Uploads the picture once per task. If that fails, or takes too long, the text is sent without it. */
   async function uploadPicture(payload: MeizuPayload, signal: AbortSignal): Promise<string> {
     const { picture, taskId } = payload
     if (!picture) return noPicture
     const upload = async () => {
-      const reply = await call('POST', '/uploadImg', { imgType: expandedPicture, imgUrl: picture })
-      if (!isReply(reply)) throw new Error('the picture could not be uploaded')
+      const fields = { imgType: expandedPicture, imgUrl: picture }
+      const reply = await call(
+        'POST',
+        '/uploadImg',
+        fields,
+        AbortSignal.timeout(deps.timeoutMs / uploadShare),
+      )
+      if (!isReply(reply) || mayPass(reply)) throw new Error('the picture could not be uploaded')
       const { imgUrl } = reply.value
       return reply.code === '200' && typeof imgUrl === 'string' && imgUrl ? imgUrl : noPicture
     }
@@ -94,8 +105,10 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
     const reply = await call('POST', path, fields, signal).catch(outcomeOfError)
     if (tokens.length > 1 && isSmallerTried(reply))
       return sendHalves(tokens, (half) => push(draft, half, signal, report), report)
-    if (isReply(reply) && mayRefuseField(reply) && parts.length > 0)
-      return push(reduce(draft, reply), tokens, signal, report)
+    if (isReply(reply) && mayRefuseField(reply) && parts.length > 0) {
+      const isDoubtful = mayPass(reply) && !draft.wasDoubted
+      return push(isDoubtful ? { ...draft, wasDoubted: true } : reduce(draft, reply), tokens, signal, report)
+    }
     if (isReply(reply) && reply.code === '200') holdLeftOut(draft)
     const outcomes = isReply(reply) ? classify(reply, tokens, deps.now()) : tokens.map(() => reply)
     tokens.forEach((token, i) => {
@@ -104,11 +117,11 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
     return !isReply(reply) && wasTooLarge(reply) ? reply : undefined
   }
 
-  function reduce({ payload, picture, parts }: Draft, reply: MeizuReply): Draft {
+  function reduce({ parts, ...draft }: Draft, reply: MeizuReply): Draft {
     const [part, ...rest] = parts
     const outcome = outcomeOfCall(reply, deps.now())
     const leftOut = part && 'reason' in outcome ? { part, reason: outcome.reason } : undefined
-    return { payload, picture, parts: rest, leftOut }
+    return { ...draft, parts: rest, leftOut }
   }
 
   /** The message was accepted without this part, so the next ones leave it out. A picture is refused for its task only. */

@@ -8,10 +8,11 @@ import { wasTooLarge } from '../shared/too-large.ts'
 /** One outcome per token, or one for the call; with a `cause`, the transport sends in another way before it reports the outcome. */
 export type SendResult =
   | { outcomeOf(token: string): Outcome }
-  | { whole: Outcome; cause?: 'targets' | 'too-large' | 'receipts' }
+  | { whole: Outcome; cause?: 'targets' | 'one-target' | 'too-large' | 'receipts' }
 
 type Meaning =
   | 'targets'
+  | 'one-target'
   | 'device-off'
   | 'busy'
   | 'slow-down'
@@ -27,7 +28,7 @@ type Meaning =
  */
 export const meanings: readonly [Meaning, string, readonly number[]][] = [
   ['targets', 'no valid target', [20301]],
-  ['targets', 'device unknown', [10029]],
+  ['one-target', 'device unknown', [10029]],
   ['device-off', 'device not found', [65003]],
   ['busy', 'vendor busy', [-1, 1, 10001, 10002, 10003, 10009, 20607, 22102, 26003, 65029]],
   ['busy', 'job timed out', [10010]],
@@ -87,14 +88,17 @@ export function classifySend(reply: HttpReply, nowMs: number): SendResult {
   switch (known.meaning) {
     case 'targets':
       // 20301 only means that sending failed; a token is dead only if the reason mentions the targets.
-      return code === 20301 && !isAboutTargets(body.reason)
-        ? {
+      return isAboutTargets(body.reason)
+        ? { whole: { kind: 'gone', reason: why }, cause: 'targets' }
+        : {
             whole: {
               kind: 'unavailable',
               reason: reason('xiaomi', code, 'sending failed', 'sending_failed'),
             },
           }
-        : { whole: { kind: 'gone', reason: why }, cause: 'targets' }
+    case 'one-target':
+      // Xiaomi does not say which one.
+      return { whole: { kind: 'gone', reason: why }, cause: 'one-target' }
     case 'device-off':
       // It is about the device, so it neither stops other calls nor counts as silence of the vendor.
       return { whole: { kind: 'unavailable', reason: why, minWait: 60, maxTries: unknownCodeTries } }

@@ -76,7 +76,7 @@ export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Tr
         // Each half is sent once more: one wrong reply must not retire a thousand tokens.
         const [first, second] = halvesOf(tokens)
         parts.push({ tokens: second, checkedTargets: true }, { tokens: first, checkedTargets: true })
-      } else if (cause === 'too-large' && !isOne) {
+      } else if ((cause === 'one-target' || cause === 'too-large') && !isOne) {
         const [first, second] = halvesOf(tokens)
         parts.push({ ...part, tokens: second }, { ...part, tokens: first })
       } else {
@@ -149,9 +149,11 @@ export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Tr
       signal,
     })
     const quota = classifyCheck(reply, deps.now())
-    if (quota.kind !== 'accepted') return failedCheck('Xiaomi', quota)
+    if (quota.kind === 'misconfigured') return failedCheck('Xiaomi', quota)
     const refusal = await findRefusal(signal)
-    return refusal ? failedCheck('Xiaomi', refusal) : { ok: true }
+    if (refusal?.kind === 'misconfigured') return failedCheck('Xiaomi', refusal)
+    const failure = quota.kind === 'accepted' ? refusal : quota
+    return failure ? failedCheck('Xiaomi', failure) : { ok: true }
   }
 
   return {

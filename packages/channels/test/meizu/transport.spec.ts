@@ -145,6 +145,23 @@ describe('the Meizu transport', () => {
     expect(calls.filter(({ path }) => path.endsWith('/uploadImg'))).toHaveLength(1)
   })
 
+  it.each(['500', '1003', '110010'])('uploads the picture again after the passing error %s', async (code) => {
+    let uploads = 0
+    const { url, calls } = await pretend((path) => {
+      if (!path.endsWith('/uploadImg')) return ok
+      return ++uploads === 1
+        ? { code, message: '', value: '' }
+        : { ...ok, value: { imgType: 1, imgUrl: 'https://meizu.example/1.png' } }
+    })
+    const { transport, payloadOf } = connect(url, { vip: true })
+    const image = payloadOf({ type: 'image', attachmentUrl: 'https://example.com/p.png' })
+    for (let i = 0; i < 2; i++)
+      expect(await outcomesOf(transport, image, tokens(1))).toEqual([{ kind: 'accepted' }])
+    const [first, second] = calls.flatMap(({ form }) => form.get('messageJson') ?? [])
+    expect(first).not.toContain('meizu.example')
+    expect(second).toContain('meizu.example')
+  })
+
   it('sends pictures and pass-through messages of entitled applications to the simulator', async () => {
     const simulator = await simulate({ credentials: [{ ...meizuCredential, vip: true, passThrough: true }] })
     const { transport, payloadOf } = connect(simulator.url, { vip: true, pass_through: true })
@@ -201,6 +218,18 @@ describe('the Meizu transport', () => {
       expect(simulator.requests() - before).toBe(1)
     },
   )
+
+  it('repeats a call after the passing error 500, with all of its parts', async () => {
+    let sends = 0
+    const { url, calls } = await pretend(() => (++sends === 1 ? { code: '500', message: '', value: '' } : ok))
+    const { transport, payloadOf, deps } = connect(url, { receipt_registered: true })
+    const payload = payloadOf({ showEnd: sampleNow + 5400 }, 7001, { callbackUrl })
+    expect(await outcomesOf(transport, payload, tokens(1))).toEqual([{ kind: 'accepted' }])
+    expect(calls).toHaveLength(2)
+    expect(calls[1]!.form.get('messageJson')).toBe(calls[0]!.form.get('messageJson'))
+    for (const part of ['receipts', 'timed display'])
+      expect(deps.holds.find(`without ${part}`)).toBeUndefined()
+  })
 
   it('sends without timed display when Meizu refuses it, with its receipts', async () => {
     const { url, calls } = await pretend((_path, form) =>

@@ -91,7 +91,7 @@ describe('xiaomi error codes', () => {
     [10025, 'receipts'],
     [65037, 'receipts'],
     [65038, 'receipts'],
-    [10029, 'targets'],
+    [10029, 'one-target'],
     [27001, undefined],
   ]
   it.each(causes)('says how %i can be sent in another way: %s', (code, cause) => {

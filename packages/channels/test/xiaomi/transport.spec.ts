@@ -69,6 +69,19 @@ describe('xiaomi transport', () => {
     expect(bodies).toHaveLength(3)
   })
 
+  it('finds the one device that is unknown: the others get the message', async () => {
+    answer = (targets) => ({ code: targets.includes('T700') ? 10029 : 0 })
+    const many = Array.from({ length: 1000 }, (_, i) => `T${i}`)
+    const outcomes = kinds(await send(many))
+    expect(many.filter((_, i) => outcomes[i] !== 'accepted')).toEqual(['T700'])
+    expect(outcomes[700]).toBe('gone')
+    const reached = bodies.flatMap((body) => {
+      const targets = new URLSearchParams(body).get('registration_id')!.split(',')
+      return targets.includes('T700') ? [] : targets
+    })
+    expect(reached.sort()).toEqual(many.filter((token) => token !== 'T700').sort())
+  })
+
   it('accepts “no valid target” for one token immediately', async () => {
     answer = () => noTargets
     expect(kinds(await send(['A']))).toEqual(['gone'])
@@ -248,6 +261,14 @@ describe('xiaomi check', () => {
     expect(await check()).toMatchObject({ ok: false, temporary: false })
     expect(new URLSearchParams(bodies[1]).get('registration_id')).toBe('no-such-regid')
     expect(new URLSearchParams(bodies[1]).get('restricted_package_name')).toBe('com.example.app')
+  })
+
+  it('finds a refused secret also when the quota cannot be read', async () => {
+    answer = (_, fields) => {
+      status = fields.has('registration_id') ? 200 : 404
+      return fields.has('registration_id') ? { code: 21301 } : ''
+    }
+    expect(await check()).toMatchObject({ ok: false, temporary: false })
   })
 
   it.each([noTargets, { code: 20301, reason: 'other words' }, { code: 27001 }, { code: 99999 }, { code: 0 }])(
