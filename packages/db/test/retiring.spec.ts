@@ -126,6 +126,46 @@ describe('the guard against mass retirement', () => {
     expect(await tokens()).toHaveLength(20)
   })
 
+  describe('of receipts', () => {
+    const state = async () =>
+      (await db.pool.query('SELECT state FROM certificate WHERE id = $1', [certificateId])).rows[0].state
+    const answered = (count: number, age: string) =>
+      db.pool.query(
+        `INSERT INTO token_window (certificate_id, minute, answered, gone)
+         VALUES ($1, date_trunc('minute', now() - $2::interval), $3, 0)`,
+        [certificateId, age, count],
+      )
+    const certificate = () => ({ id: certificateId, appId: app, channel: 'fcm' as const })
+
+    it('counts a token once, however often it is reported', async () => {
+      await answered(100, '0 minutes')
+      const reported = (await addDevices(30)).map((id) => ({ token: `t${id}`, since: Date.now() + 60_000 }))
+      for (const retired of [30, 0, 0])
+        expect(await retireReported(db, certificate(), reported)).toBe(retired)
+      expect(await state()).toBe('open')
+      expect(await tokens()).toEqual([])
+    })
+
+    it.each([
+      [100, 'open', 0],
+      [39, 'suspect', 20],
+    ])('of a task two hours ago are compared with its %i answers: %s', async (count, verdict, left) => {
+      await answered(count, '119 minutes')
+      const ids = await addDevices(20)
+      await db.pool.query(`UPDATE binding SET registered_at = now() - interval '1 day' WHERE app_id = $1`, [
+        app,
+      ])
+      const since = Date.now() - 2 * 3_600_000
+      await retireReported(
+        db,
+        certificate(),
+        ids.map((id) => ({ token: `t${id}`, since })),
+      )
+      expect(await state()).toBe(verdict)
+      expect(await tokens()).toHaveLength(left)
+    })
+  })
+
   it('restores only tokens that were retired as dead in the window', async () => {
     const ids = await addDevices(3)
     await sendTo(ids, 3)

@@ -13,8 +13,9 @@ export type ReportedToken = {
 }
 
 /**
- * Retires tokens that a vendor's receipt calls dead, under the same guard as a send. The send has already counted the token as
- * answered, so only `gone` is raised here. Returns the number of retired tokens.
+ * Retires tokens that a vendor's receipt calls dead, under the same guard as a send. Receipts may come hours after the send, and more than
+ * once: a token that is not bound any more is not counted, and the others are compared with the answers since their task. The send has
+ * already counted the token as answered, so only `gone` is raised here. Returns the number of retired tokens.
  */
 export async function retireReported(
   db: Database,
@@ -38,17 +39,20 @@ export async function retireReported(
 
 const reportSql = `
 WITH reported AS MATERIALIZED (
-  SELECT token, min(since) AS since FROM unnest($4::text[], $5::float8[]) AS r (token, since) GROUP BY token
-), current_window AS (
+  SELECT r.token, min(r.since) AS since, date_trunc('minute', LEAST(now(), to_timestamp(min(r.since)))) AS minute
+  FROM unnest($4::text[], $5::float8[]) AS r (token, since)
+  JOIN binding b ON b.app_id = $2 AND b.channel = $3 AND b.token = r.token AND b.registered_at <= to_timestamp(r.since)
+  GROUP BY r.token
+), raised AS (
   INSERT INTO token_window AS w (certificate_id, minute, answered, gone)
-  SELECT c.id, date_trunc('minute', now()), 0, (SELECT count(*) FROM reported) FROM certificate c WHERE c.id = $1
+  SELECT c.id, r.minute, 0, count(*) FROM reported r JOIN certificate c ON c.id = $1 GROUP BY c.id, r.minute ORDER BY r.minute
   ON CONFLICT (certificate_id, minute) DO UPDATE SET gone = w.gone + excluded.gone
-  RETURNING answered, gone
+  RETURNING minute, answered, gone
 ), guard AS MATERIALIZED (
-  SELECT ${isSuspectSql('sum(answered)', 'sum(gone)')} AS suspect FROM (
-    SELECT answered, gone FROM current_window
-    UNION ALL SELECT answered, gone FROM token_window WHERE certificate_id = $1
-      AND minute > now() - ${GUARD_WINDOW} AND minute < date_trunc('minute', now())
+  SELECT coalesce(${isSuspectSql('sum(answered)', 'sum(gone)')}, false) AS suspect FROM (
+    SELECT answered, gone FROM raised
+    UNION ALL SELECT answered, gone FROM token_window WHERE certificate_id = $1 AND EXISTS (SELECT 1 FROM raised)
+      AND minute >= LEAST(now() - ${GUARD_WINDOW}, (SELECT min(minute) FROM raised)) AND minute NOT IN (SELECT minute FROM raised)
   ) w
 ), dead AS MATERIALIZED (
   SELECT b.device_id, b.channel FROM reported r
