@@ -5,7 +5,7 @@ import type { Outcome } from './outcome.ts'
 import type { NewBatch, Plan } from './plan.ts'
 import type { Reason } from './reason-codes.ts'
 import { groupReasons, type ReasonCount, type Why } from './reasons.ts'
-import { judge, type Trouble } from './verdict.ts'
+import { judge, PATIENCE_SECONDS, type Trouble } from './verdict.ts'
 
 type Ended = { [Kind in Ending]: { kind: Kind } }[Ending]
 
@@ -107,8 +107,11 @@ export type Fold = {
   whys: Why[]
 }
 
-/** Recipients with waits up to this many seconds are retried together, after the longest of their waits. */
-const SHORT_WAIT = 120
+/**
+ * Recipients with waits up to this many seconds are retried together, after the longest of their waits: a vendor that asks to wait is not
+ * called earlier because another recipient of the batch could be tried. A longer wait, such as for a daily quota, delays no other recipient.
+ */
+const SHORT_WAIT = PATIENCE_SECONDS
 
 /** The next routes of recipients. */
 export type NextPlan = Plan & {

@@ -259,6 +259,17 @@ describe('foldAttempt', () => {
     expect(foldAttempt(batch, sorted, emptyPlan).wait).toBe(9)
   })
 
+  it('does not retry before the vendor’s Retry-After because the governor asks for less', () => {
+    const sorted = sortResults(
+      resultsOf(
+        { kind: 'throttled', reason: why('slow'), retryAfter: 200 },
+        { kind: 'deferred', reason: why('rate'), wait: 1 },
+      ),
+      trouble,
+    )
+    expect(foldAttempt(batch, sorted, emptyPlan).wait).toBe(200)
+  })
+
   it('keeps the letters of earlier attempts', () => {
     const later = { recipients: [11, 12, 13], status: 's.f' }
     expect(

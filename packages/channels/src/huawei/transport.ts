@@ -11,7 +11,13 @@ import { untilAborted } from '../shared/abort.ts'
 import { callWithAccessToken } from '../shared/access-token.ts'
 import { distinctTokens, type ReportToken } from '../shared/distinct-tokens.ts'
 import { openHttpClient } from '../shared/http-client.ts'
-import { failedCheck, isRefusedOrUnanswered, outcomeOfError, outcomeOfWithdrawal } from '../shared/outcome.ts'
+import {
+  concernsAll,
+  failedCheck,
+  isRefusedOrUnanswered,
+  outcomeOfError,
+  outcomeOfWithdrawal,
+} from '../shared/outcome.ts'
 import { nextShanghaiMidnight } from '../shared/shanghai-time.ts'
 import { sendHalves, wasTooLarge } from '../shared/too-large.ts'
 import { type ApiVersion, hostsOf, openRevoke, openV2, openV3, type SendApi } from './api-versions.ts'
@@ -81,18 +87,18 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
     // A token listed twice would be notified twice.
     const { tokens, reportToken } = distinctTokens(recipients, report, group)
     const max = api.tokensPerRequest(body)
-    const held = api.isTest(body) ? deps.holds.find(holdScopes.test) : undefined
-    if (held) {
-      for (const index of group) report(index, held)
-      return
+    let forRest: Outcome | undefined
+    for (let from = 0; from < tokens.length; from += max) {
+      const part = tokens.slice(from, from + max)
+      forRest ??= api.isTest(body) ? deps.holds.find(holdScopes.test) : undefined
+      if (forRest) for (const token of part) reportToken(token, forRest)
+      else forRest = await sendPart(api, withoutHeld(api, body), part, reportToken, signal)
     }
-    for (let from = 0; from < tokens.length; from += max)
-      await sendPart(api, withoutHeld(api, body), tokens.slice(from, from + max), reportToken, signal)
   }
 
   /**
-   * Sends once more, to the tokens concerned, without a part that Huawei refused: it accepted nothing for them. Returns the outcome of a
-   * request that is too large for one token.
+   * Sends once more, to the tokens concerned, without a part that Huawei refused: it accepted nothing for them. Returns an outcome
+   * that every further request would have too, such as that one token is too large a request.
    */
   async function sendPart<Body>(
     api: SendApi<Body>,
@@ -110,7 +116,8 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
     const reduced = refused && concerned.length > 0 ? api.reductions[refused.part](body) : undefined
     for (const token of tokens) if (!reduced || !refused?.concerns(token)) report(token, outcomeOf(token))
     if (reduced) return sendPart(api, reduced, concerned, report, signal)
-    return wasTooLarge(first) ? first : undefined
+    const isForAll = wasTooLarge(first) || tokens.every((token) => concernsAll(outcomeOf(token)))
+    return isForAll ? first : undefined
   }
 
   /** A refused permission or receipt address concerns further messages too: they are sent without it at once, in all processes. */

@@ -480,6 +480,20 @@ describe('huawei transport', () => {
     expect(sends.map(({ body }) => JSON.parse(body).target.token.length)).toEqual([10, 10, 5])
   })
 
+  it('sends no further request after one that all of them would share', async () => {
+    await start({ testPerDay: 1 })
+    const test = open({ appSecret: '', certificate: account.json, extra: { target_user_type: 1 } })
+    const many = Array.from({ length: 40 }, () => ({ harmony: true }))
+    expect(await send(test, many)).toEqual([...Array(10).fill('accepted'), ...Array(30).fill('rejected')])
+    expect(sends).toHaveLength(2)
+
+    const busy = open({ appSecret: '', certificate: account.json, extra: { target_user_type: 1 } })
+    simulator.setFaults({ throttle: 1 })
+    const before = simulator.requests()
+    expect(await send(busy, many)).toEqual(Array(40).fill('throttled'))
+    expect(simulator.requests() - before).toBe(1)
+  })
+
   it('requests one access token for many concurrent sends', async () => {
     await start()
     const one = open()
