@@ -22,6 +22,8 @@ export type Access =
   /** A user or an admin. */
   | 'anyone'
   | 'admin'
+  /** An admin of the application, or the operator, who names it in the body; app_id is optional then. */
+  | 'owner'
   | 'operator'
 
 /** The same for the console's own calls, which are not part of the public API. */

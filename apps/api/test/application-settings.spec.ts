@@ -210,6 +210,23 @@ describe('a rotated secret', () => {
     expect(await works(appId, appSecret, next)).toEqual([40103, 200])
   })
 
+  it('is returned to an admin of the application, for that application only', async () => {
+    const [own, other] = [await api.createApplication('own'), await api.createApplication('other')]
+    const rotate = (token: string, body: object) =>
+      api.call('/admin/app/secret', { appId: own.appId, token, body })
+    expect(await rotate(own.token, { app_id: other.appId })).toMatchObject({ code: 40301 })
+    expect((await rotate(other.token, {})).code).toBe(40102)
+    const { data } = await rotate(own.token, { keep_old_seconds: 60 })
+    expect(data).toEqual({ app_id: own.appId, app_secret: expect.any(String) })
+    expect(await works(own.appId, data.app_secret)).toEqual([200])
+    const operator = { token: null, headers: { authorization: `Bearer ${OPERATOR_KEY}` } }
+    for (const body of [{}, { app_id: '' }])
+      expect((await api.call('/admin/app/secret', { ...operator, appId: '', body })).code).toBe(40002)
+    const named = { user_id: '1', ...operator.headers }
+    const refused = await api.call('/admin/app/secret', { ...operator, headers: named, body: {} })
+    expect(refused.code).toBe(40002)
+  })
+
   it.each([-1, 86_401, 1.5, '3600', true])('is not kept for %j seconds', async (keep_old_seconds) => {
     const { code } = await api.call('/admin/app/secret', {
       token: null,

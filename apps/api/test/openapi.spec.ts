@@ -162,7 +162,7 @@ describe('the document', () => {
         headers: {
           'content-type': 'application/json',
           ...(access === 'user' && { user_id: values.$USER_ID! }),
-          ...(access === 'operator' && { authorization: `Bearer ${OPERATOR_KEY}` }),
+          ...((access === 'operator' || access === 'owner') && { authorization: `Bearer ${OPERATOR_KEY}` }),
         },
         raw: method === 'get' ? undefined : text,
       })

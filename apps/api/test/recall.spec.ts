@@ -163,6 +163,42 @@ describe('POST /push/task/recall', () => {
     expect((await recall(unsent.data.task_id)).message).toContain('was not sent to any device')
   })
 
+  it('takes a message out of the inbox in which it waits', async () => {
+    const alias = `recall-${number++}`
+    await api.call('/admin/device', {
+      method: 'PUT',
+      body: {
+        device_guid: alias,
+        alias,
+        platform: 'ios',
+        bindings: [{ provider: 'apns', device_token: alias }],
+      },
+    })
+    const notify = async (distribution_strategy: string) =>
+      (
+        await api.call('/push/notify', {
+          body: {
+            audience: { alias: [alias] },
+            setting: { distribution_strategy },
+            message: { title: 'x' },
+          },
+        })
+      ).data.task_id
+    const task = await notify('nativepush_only')
+    const channel = { channel: 'nativepush', devices: 1, can: 'withdraw', does: 'withdraw', reason: null }
+    expect((await recall(task, { dry_run: true })).data.channels).toEqual([channel])
+    // Nothing is put in the place of a message that was not sent.
+    const replacing = await recall(task, { replace: { title: 'y' } })
+    expect(replacing).toMatchObject({
+      code: 40903,
+      message: expect.stringContaining('was not sent to any device'),
+    })
+    expect((await storedOf(task)).cancelling).toBe(false)
+    const { code, data } = await recall(task)
+    expect([code, data.channels]).toEqual([200, [channel]])
+    expect((await storedOf(task)).cancelling).toBe(true)
+  })
+
   const update = { event: 'update', content_state: { stage: 'baking' } }
   const start = { ...update, event: 'start', attributes_type: 'Order', alert: { title: 'a', body: 'b' } }
 

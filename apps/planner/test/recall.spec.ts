@@ -150,13 +150,27 @@ describe('a recall', () => {
     expect(await harness.counters(id)).toEqual({ native: { target: 2 } })
   })
 
+  it('takes messages out of the inboxes in which they wait, and ends', async () => {
+    const app = await harness.addApplication(`recall ${number++}`)
+    await harness.addDevices(app, [{}, {}])
+    const task = await harness.notify(app, { strategy: 'nativepush_only' })
+    const waiting = async () =>
+      (await harness.db.pool.query('SELECT 1 FROM inbox WHERE task_id = $1', [task])).rowCount
+    await until(async () => (await waiting()) === 2, { what: 'the inboxes' })
+    const id = await withdraw(app, task)
+    await harness.finished(id)
+    expect(await waiting()).toBe(0)
+    expect(await harness.counters(task)).toEqual({ native: { target: 2, cancelled: 2 } })
+    expect(await harness.counters(id)).toEqual({})
+  })
+
   it('finds the device of a task in a bundle', async () => {
     const { app, ids, task } = await sendTo([xiaomi('u1')])
     const { rows } = await harness.db.pool.query('SELECT state FROM task WHERE id = $1', [task])
     expect(rows).toEqual([{ state: 'bundled' }])
     const certificateIds = [expect.any(Number)]
     expect((await recallable(harness.db, { appId: app }, task))!.sent).toEqual([
-      { channel: 'xiaomi', devices: 1, certificateIds },
+      { channel: 'xiaomi', devices: 1, waiting: 0, certificateIds },
     ])
     const id = await withdraw(app, task)
     await harness.finished(id)

@@ -61,12 +61,13 @@ export const renewSecret = route({
   method: 'post',
   path: '/admin/app/secret',
   tag,
-  access: 'operator',
+  access: 'owner',
+  groupRefused: true,
   summary: 'Rotate the secret of an application',
   description:
     'All admin tokens and all console sessions of the application become invalid within two seconds. User tokens and push tokens stay valid. The old secret ends at once, or after `keep_old_seconds`, so that servers can get the new one without an outage; a second rotation ends it. The new secret is returned only once.',
   input: z.strictObject({
-    app_id: required(name(32)),
+    app_id: optional(name(32)).describe('The application. Needed with the operator key only.'),
     keep_old_seconds: optional(integer(0, 86_400)).describe(
       'For how long the old secret stays valid too (default 0).',
     ),
@@ -75,10 +76,14 @@ export const renewSecret = route({
   failures: [40401],
   example: { app_id: '$OTHER_APP_ID' },
   async handler(context, input) {
-    const keepOldSeconds = input.keep_old_seconds ?? 0
-    const appSecret = await context.deps.sessions.renewSecret(input.app_id, keepOldSeconds, byOf(context))
+    const { appId, caller, deps } = context
+    if (caller.role === 'admin' && input.app_id !== undefined && input.app_id !== appId)
+      throw new Failure(40301, 'Only the operator may do this for another application.')
+    const named = input.app_id ?? appId
+    if (named === '') throw new Failure(40002, 'app_id is required with the operator key.')
+    const appSecret = await deps.sessions.renewSecret(named, input.keep_old_seconds ?? 0, byOf(context))
     if (appSecret === undefined) throw new Failure(40401, 'No application has this app_id.')
-    return { app_id: input.app_id, app_secret: appSecret }
+    return { app_id: named, app_secret: appSecret }
   },
 })
 

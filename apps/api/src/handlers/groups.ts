@@ -21,6 +21,7 @@ export const addGroup = route({
   path: '/admin/group',
   tag,
   access: 'admin',
+  groupRefused: true,
   summary: 'Create a group of users',
   input: z.strictObject({ name: required(name(128)) }),
   answer: z.object({ group_id: int64Out }),

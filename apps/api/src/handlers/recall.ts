@@ -45,13 +45,17 @@ export const taskRecall = route({
       .array(
         z.object({
           channel: z.string(),
-          devices: z.int().describe('Devices that the task was sent to so far.'),
+          devices: z
+            .int()
+            .describe(
+              'Devices that the task was sent to so far; without `replace` also those whose message waits in their inbox.',
+            ),
           can: does.describe('A channel that can withdraw can also replace.'),
           does: does.describe('What this recall does.'),
           reason: z.string().nullable().describe('Why it does nothing.'),
         }),
       )
-      .describe('The channels that the task was sent through.'),
+      .describe('The channels that the task was sent through, and nativepush if messages wait in inboxes.'),
   }),
   failures: [40004, 40401, 40903, 42901],
   example: { task_id: '$TASK_ID', dry_run: true },

@@ -4,7 +4,7 @@ import { Failure } from '../codes.ts'
 import type { ApiDeps } from '../deps.ts'
 import { readInt64 } from '../input/fields.ts'
 import type { Access, ConsoleAccess } from '../route.ts'
-import { bearerIn, type CallHeaders } from './call-headers.ts'
+import { bearerIn, type CallHeaders, refuseActAs } from './call-headers.ts'
 import { checkLimited } from './check-limited.ts'
 import { comesFromElsewhere, mayUseSession } from './same-origin.ts'
 
@@ -41,7 +41,8 @@ const noApplication: Application = {
 
 /** Finds out who calls, from headers alone. `authorise` decides whether they may. */
 export async function authenticate(deps: AuthDeps, rule: AccessRule, given: Call): Promise<Authenticated> {
-  const call = rule.access === 'console' ? withBearer(deps, given) : given
+  const isForBoth = rule.access === 'console' || rule.access === 'owner'
+  const call = isForBoth ? withBearer(deps, given) : given
   const { headers } = call
   if (rule.access === 'visitor') {
     if (comesFromElsewhere(headers, deps.publicUrl)) throw elsewhere()
@@ -50,6 +51,11 @@ export async function authenticate(deps: AuthDeps, rule: AccessRule, given: Call
   if (rule.access === 'operator')
     return { application: noApplication, identity: await operatorOf(deps, rule, call), actAs: {} }
   if (rule.access === 'console' && headers.accessToken === undefined) return consoleUserOf(deps, call)
+  if (rule.access === 'owner' && !isByToken(headers)) {
+    const user = await consoleUserOf(deps, call)
+    refuseActAs({ access: 'operator' }, headers)
+    return user
+  }
   const application = await applicationOf(deps, call)
   const actAs = {
     userId: readId('user_id', headers.userId),
@@ -96,6 +102,12 @@ function withBearer({ sessions }: AuthDeps, call: Call): Call {
   const accessToken = bearerIn(call.headers.authorization)
   if (call.headers.accessToken !== undefined || !accessToken?.includes('.')) return call
   return sessions.tokens.verify(accessToken) ? { ...call, headers: { ...call.headers, accessToken } } : call
+}
+
+/** With both an access token and the operator key, the caller is the operator. */
+function isByToken({ accessToken, authorization }: CallHeaders): boolean {
+  const bearer = bearerIn(authorization)
+  return accessToken !== undefined && (bearer === undefined || bearer === accessToken)
 }
 
 /** An application's session is for that application; the operator's is for the one in app_id, or for all. */

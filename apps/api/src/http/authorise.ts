@@ -14,8 +14,9 @@ export async function authorise(
   const caller = await callerOf(sessions, rule, authenticated)
   if (rule.access === 'operator' && caller.role !== 'operator')
     throw new Failure(40301, 'Only the operator may do this.')
-  const isAdmin = caller.role === 'admin' || (caller.role === 'operator' && rule.access === 'console')
-  if ((rule.access === 'admin' || rule.access === 'console') && !isAdmin)
+  const isForBoth = rule.access === 'console' || rule.access === 'owner'
+  const isAdmin = caller.role === 'admin' || (caller.role === 'operator' && isForBoth)
+  if ((rule.access === 'admin' || isForBoth) && !isAdmin)
     throw new Failure(40301, 'Only an admin of the application may do this.')
   if (rule.access === 'user' && caller.role !== 'user')
     throw new Failure(
@@ -34,7 +35,7 @@ async function callerOf(
 ): Promise<Caller> {
   if (identity.role === 'none') return { role: 'none' }
   if (identity.role === 'user') return actingUser(identity.userId, actAs)
-  if (identity.role === 'operator' && (access === 'operator' || access === 'console'))
+  if (identity.role === 'operator' && (access === 'operator' || access === 'owner' || access === 'console'))
     return { role: 'operator', actor: 'operator' }
   return actingAdmin(sessions, application.appId, actAs, identity.role)
 }

@@ -44,7 +44,7 @@ export function callHeaders(request: IncomingMessage, rule: Rule): CallHeaders {
 
 /** There the bearer token is the operator key. */
 function takesOperatorKey({ access }: Rule): boolean {
-  return access === 'operator' || access === 'console' || access === 'visitor'
+  return access === 'operator' || access === 'owner' || access === 'console' || access === 'visitor'
 }
 
 /** Undefined without the scheme Bearer: a proxy may use another one for itself. */

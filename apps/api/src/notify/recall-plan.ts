@@ -5,7 +5,7 @@ import { type ApplicationCertificates, payloadOf } from '@herald/plan'
 /** What a recall does on one channel. */
 export type ChannelRecall = {
   channel: string
-  /** Devices that the task was sent to so far. */
+  /** Devices that the task was sent to so far; with a withdrawal also those whose message waits in the inbox. */
   devices: number
   can: 'withdraw' | 'replace' | 'none'
   does: 'withdraw' | 'replace' | 'none'
@@ -36,9 +36,15 @@ export function recallPlan(
   message: Message,
   certificates: ApplicationCertificates,
 ): ChannelRecall[] {
-  return first.sent.map(({ channel, devices, certificateIds }) => {
+  const wanted = message.recall?.withdraw ? 'withdraw' : 'replace'
+  // What waits is cancelled. That withdraws it, but puts nothing in its place.
+  const reached = first.sent.map((one) => ({
+    ...one,
+    devices: one.devices + (wanted === 'withdraw' ? one.waiting : 0),
+  }))
+  const channels = reached.filter(({ devices }) => devices > 0)
+  return channels.map(({ channel, devices, certificateIds }): ChannelRecall => {
     const can = canOn(channel, first.message)
-    const wanted = message.recall?.withdraw ? 'withdraw' : 'replace'
     const about = { channel: publicName(channel), devices, can }
     if (can === 'none') {
       const reason = whyNone(first.message) ?? 'The vendor can neither withdraw nor replace a message.'

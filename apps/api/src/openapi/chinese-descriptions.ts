@@ -117,6 +117,7 @@ export const chineseAccess = {
   holder: 'access-token 可省略；如果提供，则必须有效。',
   anyone: '需要用户令牌或管理令牌。',
   admin: '需要管理令牌。',
+  owner: '需要管理令牌，或以 `authorization: Bearer …` 发送的运维密钥。',
   operator: '需要运维密钥，以 `authorization: Bearer …` 发送；不需要 app_id。',
   group: '管理员代表群组调用时拒绝（40301）。',
 }

@@ -97,6 +97,7 @@ export const accessText: Record<Route['access'], string> = {
   holder: 'The access-token is optional, but must be valid if sent.',
   anyone: 'Requires a user token or an admin token.',
   admin: 'Requires an admin token.',
+  owner: 'Requires an admin token, or the operator key, sent as `authorization: Bearer …`.',
   operator: 'Requires the operator key, sent as `authorization: Bearer …`; app_id is not needed.',
 }
 export const groupText = 'Refused (40301) for an admin acting for a group.'
@@ -107,9 +108,9 @@ function headersOf({ access, actsForNobody, shownAs }: Route): JsonSchema[] {
   const appId = {
     name: 'app_id',
     in: 'header',
-    required: true,
+    required: access !== 'owner',
     schema: { type: 'string' },
-    description: 'App ID; or as x-app-id.',
+    description: `App ID; or as x-app-id.${access === 'owner' ? ' Not needed with the operator key.' : ''}`,
   }
   if (actsForNobody) return [appId]
   const example = shownAs ?? (access === 'user' ? '$USER_ID' : undefined)
@@ -228,5 +229,6 @@ function securityOf({ access }: Route): Record<string, string[]>[] {
   if (access === 'public') return []
   if (access === 'operator') return [{ operatorKey: [] }]
   const token: Record<string, string[]>[] = [{ accessToken: [] }, { bearerToken: [] }]
+  if (access === 'owner') return [{ operatorKey: [] }, ...token]
   return access === 'holder' ? [{}, ...token] : token
 }

@@ -12,6 +12,7 @@ const byAccess: Record<Access, Code[]> = {
   anyone: [...ofApplications, 40101, 40102, 40303, 42901],
   // Admins have no rate limit; a wrong token or app_id has one.
   admin: [...ofApplications, 40101, 40102, 40301, 40303, 42901],
+  owner: [...ofApplications, 40101, 40102, 40301, 40303, 42901, 42902],
   operator: [40101, 40102, 40301, 40303, 42901, 42902],
 }
 

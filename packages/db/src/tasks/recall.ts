@@ -20,8 +20,11 @@ export type RecallableTask = {
   messageClass?: MessageClass
   sequence: SequenceWord[]
   ttl: number
-  /** Devices that it was sent to so far, by channel; channels without any are left out. */
-  sent: { channel: Channel; devices: number; certificateIds: number[] }[]
+  /**
+   * Devices that it was sent to so far, by channel; channels without any are left out. `waiting`: those of the native channel whose message
+   * waits for them.
+   */
+  sent: { channel: Channel; devices: number; waiting: number; certificateIds: number[] }[]
 }
 
 /** Undefined if the task does not exist in the scope. */
@@ -45,12 +48,14 @@ export async function recallable(
     daysOf([id]),
     'recallable',
     `SELECT t.id, t.group_id, t.message, t.message_class, t.sequence, t.ttl, CASE WHEN m.letter = 's'
-       THEN json_build_array(json_build_object('channel', m.channel, 'devices', 1, 'certificateIds', json_build_array(m.certificate_id)))
-       ELSE (SELECT json_agg(json_build_object('channel', c.channel, 'devices', c.sent, 'certificateIds', coalesce((
+       THEN json_build_array(json_build_object('channel', m.channel, 'devices', 1, 'waiting', 0, 'certificateIds', json_build_array(m.certificate_id)))
+       ELSE (SELECT json_agg(json_build_object('channel', c.channel, 'devices', c.sent, 'waiting', w.waiting, 'certificateIds', coalesce((
            SELECT json_agg(DISTINCT b.certificate_id) FROM batch b
            WHERE b.task_id = c.task_id AND ${inDays('b.task_id')} AND b.channel = c.channel AND b.certificate_id IS NOT NULL), '[]'))
          ORDER BY c.channel)
-       FROM counter c WHERE c.task_id = t.id AND ${inDays('c.task_id')} AND c.sent > 0) END
+       FROM counter c CROSS JOIN LATERAL (SELECT CASE WHEN c.channel = 'native'
+           THEN c.target - c.sent - c.failed - c.moved - c.expired - c.cancelled ELSE 0 END AS waiting) w
+       WHERE c.task_id = t.id AND ${inDays('c.task_id')} AND c.sent + w.waiting > 0) END
      FROM task t ${memberSql('t')} WHERE t.id = $1 AND ${inDays('t.id')} AND ${inScopeSql('t', '$2', '$3')}`,
     [String(id), scope.appId, scope.groupId ?? null],
   )
