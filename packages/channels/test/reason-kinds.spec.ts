@@ -65,6 +65,7 @@ const known: Known[] = [
 const allowed: Readonly<Record<string, readonly ReasonKind[]>> = {
   gone: ['token_dead'],
   targets: ['token_dead'],
+  'one-target': ['token_dead'],
   'bad-target': ['token_dead'],
   throttled: ['too_fast'],
   'slow-down': ['too_fast'],

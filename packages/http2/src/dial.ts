@@ -10,9 +10,12 @@ export async function dial(endpoint: Endpoint, tls: TlsOptions, abort: AbortSign
   const socket = await open(endpoint, tls, abort, ['h2'])
   if (!(socket instanceof TLSSocket) || socket.alpnProtocol === 'h2') return socket.setNoDelay(true)
   socket.destroy()
-  throw new Error(
-    `${endpoint.host}:${endpoint.port} did not agree to HTTP/2 (ALPN selected ${socket.alpnProtocol || 'nothing'})`,
-  )
+  throw new Error(notHttp2(endpoint, `ALPN selected ${socket.alpnProtocol || 'nothing'}`))
+}
+
+/** Why there is no connection, if the server speaks another protocol. */
+export function notHttp2({ host, port }: Endpoint, sign: string): string {
+  return `${host}:${port} did not agree to HTTP/2 (${sign})`
 }
 
 /** Checks that a server can be reached: connects, completes the TLS handshake and disconnects. Rejects with the reason. */

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { Connection, type ConnectionEvents, type ConnectionLimits } from './connection.ts'
-import { dial } from './dial.ts'
+import { dial, notHttp2 } from './dial.ts'
 import type { Endpoint, TlsOptions } from './endpoint.ts'
 import { ErrorCode } from './frames.ts'
 import type { Multicast } from './multicast.ts'
@@ -42,6 +42,12 @@ const lingerMs = 1_000
 function messageOf(error: Error & { code?: unknown }): string {
   const { code, message } = error
   return typeof code === 'string' && !message.includes(code) ? `${message} (${code})` : message
+}
+
+/** A server with HTTP/2 begins with the length of its SETTINGS, whose first byte is 0, one that expects TLS with an alert. */
+function isText(firstChunk: Buffer): boolean {
+  const byte = firstChunk[0]!
+  return byte >= 0x20 && byte <= 0x7e
 }
 
 /** One connection with its socket: connects, reads, writes, checks liveness. */
@@ -172,6 +178,11 @@ export class Link {
     )
     this.connection = connection
     let socketError = ''
+    // Without TLS nothing was negotiated: a server without HTTP/2 replies to the preface as to a bad request.
+    if (!this.options.endpoint.secure)
+      socket.once('data', (chunk: Buffer) => {
+        if (isText(chunk)) this.abandon(notHttp2(this.options.endpoint, 'it replied with text'))
+      })
     socket.on('data', (chunk: Buffer) => {
       connection.receive(chunk, performance.now())
       this.events.onProgress()

@@ -99,6 +99,33 @@ describe('connecting', () => {
     await new Promise((resolve) => server.close(resolve))
   })
 
+  it.each(['HTTP/1.1 400 Bad Request\r\n\r\n', '<html>', 'H'])(
+    'fails when the server replies to the preface with the text %j',
+    async (text) => {
+      const { port } = await startFixedReply(text)
+      const recorder = await sendInVain(pools.pool({ origin: `http://localhost:${port}` }))
+      expect(recorder.tally()).toEqual({ 'unsent:connect': 2 })
+      expect(recorder.failures.get(0)?.message).toContain('did not agree to HTTP/2 (it replied with text)')
+    },
+  )
+
+  it.each([['\0\0'], ['\x15\x03\x01\0\x02\x02\x46'], ['']])(
+    'does not blame the protocol of a server that sends %j and closes the connection',
+    async (bytes) => {
+      const server = createServer((socket) =>
+        socket
+          .on('error', () => {})
+          .resume()
+          .end(bytes),
+      )
+      const port = await listen(server)
+      const recorder = await sendInVain(pools.pool({ origin: `http://localhost:${port}` }))
+      expect(recorder.tally()).toEqual({ 'unsent:connect': 2 })
+      expect(recorder.failures.get(0)?.message).not.toContain('did not agree')
+      await new Promise((resolve) => server.close(resolve))
+    },
+  )
+
   it('uses a proxy, with credentials and TLS to the server behind it', async () => {
     const server = pools.keep(await startRawServer(echo, tls))
     const proxy = await startProxy()

@@ -1,10 +1,10 @@
-import type { Outcome, Reason } from '@herald/domain'
+import { type Outcome, ownReasons, type Reason } from '@herald/domain'
 import { unknownCodeTries, vendorText } from '../shared/outcome.ts'
 import { reason } from '../shared/reason.ts'
 import { refusalsToStop } from '../shared/refusals-in-a-row.ts'
 
-/** One reply of the send API. */
-export type FcmReply = { status: number; body: string; retryAfter?: number }
+/** One reply of the send API. Over HTTP/2 the body is bytes, because that of an accepted message is not needed as text. */
+export type FcmReply = { status: number; body: string | Buffer; retryAfter?: number }
 
 export type FcmResult = {
   outcome: Outcome
@@ -23,16 +23,37 @@ const accepted: FcmResult = { outcome: { kind: 'accepted' } }
 const quotaPause = 60
 export const outagePause = 10
 
+/** A proxy or a captive portal replied instead of Google. */
+const unreadable: FcmResult = {
+  outcome: {
+    kind: 'unavailable',
+    reason: ownReasons.vendor_reply_unreadable('the reply is not a JSON object'),
+    minWait: outagePause,
+  },
+}
+
 /** https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode */
 export function classify(reply: FcmReply): FcmResult {
-  if (reply.status === 200) return accepted
-  const error = readError(reply.body)
+  if (reply.status === 200) return isObject(reply.body) ? accepted : unreadable
+  const error = readError(reply.body.toString())
   const outcome = outcomeOf(reply, error)
   const tokenRefused = reply.status === 401 && error.fcmCode === undefined
   if (outcome.kind === 'misconfigured') return { outcome, stopsAfter: 1 }
   const isRefusal = tokenRefused || outcome.kind === 'throttled' || (reply.status === 403 && !error.fcmCode)
   return { outcome, ...(tokenRefused && { tokenRefused }), ...(isRefusal && { stopsAfter: refusalsToStop }) }
 }
+
+/** Looks at the first and the last character only: every message that Google accepts has such a reply, and parsing it costs time. */
+function isObject(body: string | Buffer): boolean {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  let first = 0
+  let last = bytes.length - 1
+  while (first < last && isBlank(bytes[first]!)) first++
+  while (first < last && isBlank(bytes[last]!)) last--
+  return first < last && bytes[first] === 0x7b && bytes[last] === 0x7d
+}
+
+const isBlank = (byte: number) => byte <= 0x20
 
 function outcomeOf({ status, retryAfter }: FcmReply, error: FcmError): Outcome {
   const code = error.fcmCode ?? error.status
@@ -98,7 +119,8 @@ function hintOf(detail: string): string {
 function outcomeOfArgument(error: FcmError, because: (detail?: string) => Reason): Outcome {
   const badToken =
     error.fields.some((field) => field === 'message.token' || field === 'message.fid') ||
-    (error.fcmCode !== undefined && /registration token is not a valid/i.test(error.message))
+    (error.fcmCode !== undefined &&
+      /registration token is not a valid|invalid registration token/i.test(error.message))
   if (badToken) return { kind: 'gone', reason: because('message.token') }
   if (error.apns?.status === 410 || error.apns?.reason === 'Unregistered')
     return { kind: 'gone', reason: because(`APNs ${error.apns.reason ?? error.apns.status}`) }

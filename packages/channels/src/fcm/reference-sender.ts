@@ -44,8 +44,9 @@ export const openReferenceSender: OpenFcmSender = ({ projectId }, deps) => {
   async function deliver(accessToken: string, text: string): Promise<FcmReply> {
     const request = JSON.parse(text) as { validate_only?: boolean; message: FcmMessage }
     try {
-      await getMessaging(appFor(accessToken)).send(adminMessage(request.message), request.validate_only)
-      return { status: 200, body: '' }
+      const messaging = getMessaging(appFor(accessToken))
+      const name = await messaging.send(adminMessage(request.message), request.validate_only)
+      return { status: 200, body: JSON.stringify({ name }) }
     } catch (error) {
       const reply = (error as { httpResponse?: { status: number; headers: object; data: unknown } })
         .httpResponse

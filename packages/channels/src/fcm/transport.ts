@@ -1,20 +1,24 @@
 import { type Outcome, ownReasons } from '@herald/domain'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
 import { cacheSession, callWithAccessToken } from '../shared/access-token.ts'
+import { followDenials } from '../shared/denials.ts'
 import { openHttpClient } from '../shared/http-client.ts'
 import { failedCheck, outcomeOfError } from '../shared/outcome.ts'
 import { countInARow, refusalsToStop } from '../shared/refusals-in-a-row.ts'
 import { share } from '../shared/share.ts'
 import { accessTokenKey, mintAccessToken } from './access-token.ts'
+import type { FcmCall } from './call.ts'
 import { classify, type FcmResult, outagePause } from './classify.ts'
-import { followDenials } from './denials.ts'
 import type { FcmPayload } from './payload.ts'
 import { resendingWithoutPicture } from './resend.ts'
-import { type FcmCall, type OpenFcmSender, openMulticastSender } from './sender.ts'
+import { type OpenFcmSender, openMulticastSender } from './sender.ts'
 import type { FcmSettings } from './settings.ts'
 
 /** The request bodies of a call; `write` returns those of the given indexes. */
 type Bodies = { count: number; write(indexes: readonly number[]): FcmCall['body'] }
+
+/** A changed role takes about a minute to act, and Google also denies valid accounts for a while. */
+const believeAfterMs = 120_000
 
 export function openTransport(
   settings: FcmSettings,
@@ -27,7 +31,13 @@ export function openTransport(
   const session = cacheSession(deps)
   const key = accessTokenKey(settings)
   const mint = () => mintAccessToken(settings, http, deps.urls.fcmToken, deps.now())
-  const denials = followDenials(deps.now)
+  const denials = followDenials({
+    // Refusals by the token endpoint are believed at once.
+    mayPass: ({ code }) => code.startsWith('fcm.PERMISSION_DENIED'),
+    believeAfterMs,
+    minWait: outagePause,
+    now: deps.now,
+  })
 
   /** One request per body. Returns those whose access token was refused; reports them instead if `last`. */
   async function round(

@@ -61,6 +61,19 @@ const documented: [name: string, reply: ReturnType<typeof reply>, outcome: objec
     },
   ],
   [
+    'an invalid token, recognized by code and older text',
+    reply(400, 'INVALID_ARGUMENT', [fcmError('INVALID_ARGUMENT')], 'Invalid registration token'),
+    {
+      kind: 'gone',
+      reason: { code: 'fcm.INVALID_ARGUMENT.message.token', text: '400 INVALID_ARGUMENT message.token' },
+    },
+  ],
+  [
+    'the older text alone',
+    reply(400, 'INVALID_ARGUMENT', [], 'Invalid registration token'),
+    { kind: 'rejected', reason: { code: 'fcm.INVALID_ARGUMENT', text: '400 INVALID_ARGUMENT' } },
+  ],
+  [
     'the text alone, which proves nothing',
     reply(400, 'INVALID_ARGUMENT', [], 'The registration token is not a valid FCM registration token'),
     { kind: 'rejected', reason: { code: 'fcm.INVALID_ARGUMENT', text: '400 INVALID_ARGUMENT' } },
@@ -254,9 +267,24 @@ const documented: [name: string, reply: ReturnType<typeof reply>, outcome: objec
 ]
 
 describe('a reply of FCM', () => {
-  it('of 200 is accepted', () => {
-    expect(classify({ status: 200, body: '' })).toEqual({ outcome: { kind: 'accepted' } })
-  })
+  it.each(['{"name":"projects/p/messages/0:1%a"}', '\r\n{\n  "name": "projects/p/messages/0:1%a"\n}\n'])(
+    'of 200 with %j is accepted',
+    (text) => {
+      for (const body of [text, Buffer.from(text)])
+        expect(classify({ status: 200, body })).toEqual({ outcome: { kind: 'accepted' } })
+    },
+  )
+
+  it.each(['', ' \n', '<html>log in first</html>', 'OK', 'null', '[]', '"{}"', '{', '{"name":"proj'])(
+    'of 200 with %j is not Google’s',
+    (text) => {
+      const reason = { code: 'herald.vendor_reply_unreadable', text: 'the reply is not a JSON object' }
+      for (const body of [text, Buffer.from(text)])
+        expect(classify({ status: 200, body })).toEqual({
+          outcome: { kind: 'unavailable', reason, minWait: 10 },
+        })
+    },
+  )
 
   it.each(documented)('with %s', (_name, given, outcome) => {
     expect(classify(given).outcome).toEqual(outcome)

@@ -5,6 +5,8 @@ import { closeServer, listen } from '@herald/testkit'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { type Certificate, isUnsupported, type Transport, type TransportDeps } from '../../src/channel.ts'
 import { adapter as fcm } from '../../src/fcm/channel.ts'
+import { type OpenFcmSender, openMulticastSender } from '../../src/fcm/sender.ts'
+import { openTransport } from '../../src/fcm/transport.ts'
 import { startConnectProxy } from '../connect-proxy.ts'
 import { startRefusingServer } from '../refusing-server.ts'
 import { sampleDeps, sampleTask, sampleUrls } from '../samples.ts'
@@ -12,6 +14,20 @@ import { accountCertificate, clientEmail, newAccountKey, projectId } from './cre
 
 const key = newAccountKey()
 const token = (index: number) => `fid${index}:APA91b${index}`
+
+/** For a server whose reply to an accepted message is empty, as that of APNs. */
+const openNamingSender: OpenFcmSender = (...options) => {
+  const sender = openMulticastSender(...options)
+  const body = Buffer.from('{"name":"projects/parcel-post/messages/0:1"}')
+  return {
+    ...sender,
+    post: (call) =>
+      sender.post({
+        ...call,
+        onReply: (at, reply) => call.onReply(at, reply.status === 200 ? { status: 200, body } : reply),
+      }),
+  }
+}
 
 describe('the FCM transport', () => {
   const opened: { close(): Promise<void> }[] = []
@@ -347,8 +363,12 @@ describe('the FCM transport', () => {
       tokenOf: (_path, body) => JSON.parse(body).message.token,
     })
     opened.push(server)
-    const urls = sampleUrls({ fcm: server.url })
-    const transport = openFor(sampleDeps({ urls, session: async () => 'an access token' }))
+    const deps = sampleDeps({
+      urls: sampleUrls({ fcm: server.url }),
+      session: async () => 'an access token',
+    })
+    const transport = openTransport(fcm.readSettings(accountCertificate(key)), deps, openNamingSender)
+    opened.push(transport)
     const outcomes = await send(transport, tokens(200))
     clock.mockRestore()
     expect(kinds(outcomes)).toEqual(['accepted', 'throttled'])
@@ -368,6 +388,9 @@ describe('the FCM transport', () => {
     simulator.setFaults({ reply: page })
     expect(kinds(await send(transport, tokens(1000)))).toEqual(['unavailable'])
     expect(simulator.requests()).toBeLessThan(1000)
+    expect(await transport.check(new AbortController().signal)).toMatchObject({ ok: false, temporary: true })
+    simulator.setFaults({ reply: { ...page, status: 200 } })
+    expect(kinds(await send(transport, tokens(2)))).toEqual(['unavailable'])
     expect(await transport.check(new AbortController().signal)).toMatchObject({ ok: false, temporary: true })
   })
 
