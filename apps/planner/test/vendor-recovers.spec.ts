@@ -62,6 +62,12 @@ const refusals: Record<VendorChannel, NonNullable<Faults['reply']>> = {
   },
 }
 
+/** Apple's refusal of an unknown key may pass, and closes the channel only after minutes. */
+const lastingRefusal = (channel: VendorChannel): Faults =>
+  channel === 'apns'
+    ? { reply: { ...refusals.apns, body: { reason: 'BadEnvironmentKeyInToken' } } }
+    : { refuseAuth: true }
+
 const settingOf = new Map<string, string>(
   cards.flatMap(({ addresses }) => Object.entries(addresses).map(([name, { setting }]) => [name, setting])),
 )
@@ -174,7 +180,7 @@ describe('a vendor that refuses valid credentials for a while', () => {
     async (channel) => {
       const { simulator } = vendors[channel]
       await expectDelivered(channel, [await notify(channel)], DEVICES)
-      simulator.setFaults({ refuseAuth: true })
+      simulator.setFaults(lastingRefusal(channel))
       const tasks = [await notify(channel), await notify(channel)]
       await until(async () => (await stateOf(channel)).state === 'closed', {
         what: `closing ${channel}`,

@@ -3,7 +3,13 @@ import type { ReasonKinds } from '../card.ts'
 /** What the codes in reasons of this vendor mean to a reader. `a.b`: the code `a` with the detail `b`. */
 export const reasonKinds = {
   token_dead: ['BadDeviceToken', 'DeviceTokenNotForTopic', 'ExpiredToken', 'Unregistered'],
-  wrong_app: ['BadTopic', 'MissingTopic', 'TopicDisallowed'],
+  wrong_app: [
+    'BadTopic',
+    'MissingTopic',
+    'TopicDisallowed',
+    'BadDeviceToken.topic',
+    'DeviceTokenNotForTopic.topic',
+  ],
   message_refused: [
     'BadCollapseId',
     'BadExpirationDate',

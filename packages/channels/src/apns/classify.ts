@@ -114,11 +114,15 @@ export const reasons: Readonly<Record<string, Row>> = {
 }
 
 /** The codes of refusals that concern one topic, as in the reasons of outcomes. */
-export const topicRefusals: ReadonlySet<string> = new Set(
-  Object.entries(reasons).flatMap(([word, row]) =>
-    row.concerns === 'topic' ? reason('apns', word, '').code : [],
-  ),
-)
+export const topicRefusals = codesOf((row) => row.concerns === 'topic')
+/** The codes of refusals that valid credentials get for a while too. */
+export const passingRefusals = codesOf((row) => row.passing === true)
+
+function codesOf(isWanted: (row: Row) => boolean): ReadonlySet<string> {
+  return new Set(
+    Object.entries(reasons).flatMap(([word, row]) => (isWanted(row) ? reason('apns', word, '').code : [])),
+  )
+}
 
 const accepted: ApnsResult = { outcome: { kind: 'accepted' } }
 

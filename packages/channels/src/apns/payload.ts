@@ -52,7 +52,7 @@ function mapMessage(task: Task, settings?: Auth): ApnsPayload | Unsupported {
     pushType,
     priority: `${priorityOf(task.message, pushType)}`,
     expiration: online ? '0' : expirationOf(task),
-    ...(mayCollapse(task.message, pushType) && { collapseId: collapseIdOf(task) }),
+    ...(mayCollapse(task.message) && { collapseId: collapseIdOf(task) }),
     ...body,
   }
 }
@@ -82,9 +82,14 @@ function priorityOf({ ios, urgent }: Message, pushType: PushType): Priority {
   return isSoon && priorities.includes(10) ? 10 : priorities[0]
 }
 
-/** Other types are not in the notification center; they have an id only if the caller gave one. */
-function mayCollapse({ ios, collapseKey }: Message, pushType: PushType): boolean {
-  return usesDeviceToken(pushType) || ios.apnsCollapseId !== undefined || collapseKey !== undefined
+/**
+ * A push without a reply is sent again, and with the same id the two merge. An update or the end of a Live Activity has an id only if the
+ * caller gave one: its timestamp makes the second harmless, and a device may show several activities that the push is for.
+ */
+function mayCollapse({ ios, collapseKey }: Message): boolean {
+  const { liveActivity, apnsCollapseId } = ios
+  if (liveActivity === undefined || liveActivity.event === 'start') return true
+  return apnsCollapseId !== undefined || collapseKey !== undefined
 }
 
 /** What APNs does not apply of the message. */

@@ -18,7 +18,7 @@ export type ProviderToken = {
   authorization: string
   /** Unix ms. */
   issuedAt: number
-  /** It replaced a token that was refused although younger than 20 minutes. */
+  /** It replaced a token of a clock that was ahead, perhaps within 20 minutes. */
   early: boolean
 }
 
@@ -57,16 +57,19 @@ export function parseProviderToken(value: string): ProviderToken {
 }
 
 /**
- * Whether a refused token may be replaced now. A token younger than 20 minutes may be replaced once. If the new one is refused
- * too, the clock or the key is wrong, and a third would only lead to TooManyProviderTokenUpdates.
+ * Whether a token that Apple called expired may be replaced now. One that is younger than 20 minutes is not: the clock is wrong, which a
+ * new one would not change, and it would lead to TooManyProviderTokenUpdates.
  */
-export function mayReplace(token: ProviderToken, nowMs: number): boolean {
-  return !isYoung(token, nowMs) || !token.early
+export function mayReplaceExpired(token: ProviderToken, nowMs: number): boolean {
+  return !isYoung(token, nowMs)
 }
 
-/** Whether the host that issued it had a clock ahead of ours. Apple refuses such a token as invalid, on every connection. */
-export function isAhead(token: ProviderToken, nowMs: number): boolean {
-  return token.issuedAt > nowMs + minuteMs
+/**
+ * Whether a token that Apple called invalid may be replaced now: the host that issued it had a clock ahead of ours, and Apple refuses such
+ * a token on every connection. Once only: if the new one is refused too, the clock or the key is wrong.
+ */
+export function mayReplaceInvalid(token: ProviderToken, nowMs: number): boolean {
+  return token.issuedAt > nowMs + minuteMs && !token.early
 }
 
 export function isRenewalDue(token: ProviderToken, nowMs: number): boolean {

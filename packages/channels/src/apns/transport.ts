@@ -21,10 +21,10 @@ import {
 import { type ApnsPayload, bodyOf, slotOf } from './payload.ts'
 import {
   createProviderToken,
-  isAhead,
   isRenewalDue,
   isYoung,
-  mayReplace,
+  mayReplaceExpired,
+  mayReplaceInvalid,
   type ProviderToken,
   parseProviderToken,
   providerTokenKey,
@@ -139,14 +139,13 @@ export function openTransport(settings: ApnsSettings, deps: TransportDeps): Tran
     const { retry, retryWith } = await round(group, token, context, known, false)
     if (retry.length === 0 || context.signal.aborted) return
     const now = deps.now()
-    if (retryWith === 'new-token' && token && !mayReplace(token, now)) {
+    if (retryWith === 'new-token' && token && !mayReplaceExpired(token, now)) {
       known.refusal = newTokenExpired
       for (const index of retry) context.report(index, newTokenExpired)
       return
     }
     const isStale =
-      retryWith === 'new-token' ||
-      (retryWith === 'new-connection' && token && isAhead(token, now) && mayReplace(token, now))
+      retryWith === 'new-token' || (retryWith === 'new-connection' && token && mayReplaceInvalid(token, now))
     const fresh = await providerToken(context.signal, isStale ? token : undefined)
     await round({ ...group, indexes: retry }, fresh, context, known, true)
   }
@@ -248,7 +247,7 @@ export function ownToken(pushType: PushType, outcome: Outcome): Outcome {
   return { kind: 'rejected', reason: outcome.reason }
 }
 
-/** A token that was replaced early and is refused too is not replaced again. */
+/** Apple takes no second token within 20 minutes. */
 const newTokenExpired: Outcome = {
   kind: 'unavailable',
   reason: reason(

@@ -1,6 +1,12 @@
 import { ownReasons } from '@herald/domain'
 import { describe, expect, it } from '@jest/globals'
-import { classify, classifyFailure, classifyGoaway, topicRefusals } from '../../src/apns/classify.ts'
+import {
+  classify,
+  classifyFailure,
+  classifyGoaway,
+  passingRefusals,
+  topicRefusals,
+} from '../../src/apns/classify.ts'
 
 const now = 1_760_000_000_000
 const answer = (status: number, reason?: string, more: object = {}) => ({
@@ -174,6 +180,7 @@ describe('a reply of APNs', () => {
   it('only InvalidProviderToken may pass while the credential is valid', () => {
     const passing = documented.filter(([status, reason]) => classify(answer(status, reason)).passing)
     expect(passing.map(([, reason]) => reason)).toEqual(['InvalidProviderToken'])
+    expect([...passingRefusals]).toEqual(['apns.InvalidProviderToken'])
   })
 
   it.each(['BadTopic', 'MissingTopic', 'TopicDisallowed'])('%s concerns one topic', (reason) => {

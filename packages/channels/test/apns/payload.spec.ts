@@ -291,6 +291,12 @@ describe('push types', () => {
     expect(payloadOf({ ...message, urgent: true }).priority).toBe(urgentPriority)
   })
 
+  it.each(expected)('%s merges with its repetition', (pushType) => {
+    const message = { ext: '{"domain":"documents"}', ios: { pushType } }
+    expect(payloadOf(message).collapseId).toBe(`t${taskId}`)
+    expect(payloadOf({ ...message, collapseKey: 'call 7' }).collapseId).toBe('call 7')
+  })
+
   it('allow VoIP pushes 5120 bytes', () => {
     const body = 'b'.repeat(4500)
     const written = bodyOf(payloadOf({ body, ios: { pushType: 'voip' } }), undefined)
@@ -337,9 +343,11 @@ describe('a Live Activity', () => {
     expect(of({ ...update, event: 'start' }).priority).toBe('10')
   })
 
-  it('has no collapse id unless the caller gives one', () => {
+  it('has no collapse id unless the caller gives one or it starts', () => {
     expect(of(update)).not.toHaveProperty('collapseId')
+    expect(of({ event: 'end' })).not.toHaveProperty('collapseId')
     expect(of(update, { collapseKey: 'order' }).collapseId).toBe('order')
+    expect(of({ ...update, event: 'start' }).collapseId).toBe(`t${taskId}`)
   })
 
   it('is unsupported when it is too large: its content cannot be cut', () => {

@@ -3,7 +3,8 @@ import { describe, expect, it } from '@jest/globals'
 import {
   createProviderToken,
   isYoung,
-  mayReplace,
+  mayReplaceExpired,
+  mayReplaceInvalid,
   parseProviderToken,
   providerTokenKey,
 } from '../../src/apns/provider-token.ts'
@@ -48,11 +49,22 @@ describe('a provider token', () => {
   it.each([
     ['an old one', false, 21, true],
     ['an old one that had come early', true, 21, true],
-    ['a young one, once', false, 1, true],
+    ['never a young one', false, 19, false],
     ['never a young one that had come early', true, 19, false],
-  ])('may be replaced when refused: %s', (_name, early, age, expected) => {
+    ['never one of a clock that is ahead', false, -5, false],
+  ])('may be replaced when refused as expired: %s', (_name, early, age, expected) => {
     const token = parseProviderToken(createProviderToken(auth, now, early).value)
-    expect(mayReplace(token, now + minutes(age))).toBe(expected)
+    expect(mayReplaceExpired(token, now + minutes(age))).toBe(expected)
+  })
+
+  it.each([
+    ['one of a clock that is ahead, once', false, -2, true],
+    ['never one that had come early', true, -2, false],
+    ['never one of a clock that is hardly ahead', false, -1, false],
+    ['never another', false, 21, false],
+  ])('may be replaced when refused as invalid: %s', (_name, early, age, expected) => {
+    const token = parseProviderToken(createProviderToken(auth, now, early).value)
+    expect(mayReplaceInvalid(token, now + minutes(age))).toBe(expected)
   })
 
   it('is stored under a key that depends on its signing key', () => {
