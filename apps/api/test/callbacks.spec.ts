@@ -2,6 +2,7 @@ import type { ChannelAdapter, Receipt } from '@herald/channels'
 import { adapters } from '@herald/channels/all'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { createCallbackHandler } from '../src/receipts/callback-handler.ts'
 import { openTestApi, type TestApi } from './harness.ts'
 
 /** Huawei with a minimal receipt format, `{"sign": "good", "receipts": […]}`: this spec is not about the vendor's format. */
@@ -232,6 +233,66 @@ describe('a vendor’s callback', () => {
     const found = await Promise.all([api.deps.callbacks.sweep(), api.deps.callbacks.sweep()])
     expect(found.sort()).toEqual([0, 1])
     expect(await received()).toBe(1)
+    expect(await stored()).toBe(0)
+  })
+
+  it('is left to the sweep while too many are being applied', async () => {
+    const tokens = Array.from({ length: 6 }, (_, i) => `busy-token-${i}`)
+    await api.client.importDevices(
+      tokens.map((device_token, i) => ({
+        device_guid: `busy-${i}`,
+        platform: 'android',
+        bindings: [{ provider: 2, device_token }],
+      })),
+    )
+    const { task_id } = await api.client.notify({
+      audience: 'all',
+      setting: { distribution_strategy: 'ospush_only' },
+      message: { title: 'x' },
+    })
+    taskId = Number(task_id)
+    const { db, certificates, meters, log, receipts } = api.deps
+    const counting = Promise.withResolvers<void>()
+    let applied = 0
+    const handler = createCallbackHandler({
+      db,
+      certificates,
+      meters,
+      log,
+      async receipts(records) {
+        applied++
+        await counting.promise
+        await receipts(records)
+      },
+      // The sweep is that of the API.
+      isQuiet: () => true,
+      // Three callbacks with one receipt.
+      maxApplying: 15_000,
+    })
+    const [, , channel, appId, key] = path.split('/') as [string, string, string, string, string]
+    const certificateId = (await handler.find({ channel, appId, key }))!
+    const handle = (of: string) => {
+      const body = JSON.stringify({ sign: 'good', receipts: [{ taskId, token: of, event: 'received' }] })
+      return handler.handle(certificateId, {
+        headers: {},
+        query: {},
+        body: Buffer.from(body),
+        now: Date.now(),
+      })
+    }
+    for (const of of tokens) expect(await handle(of)).toMatchObject({ status: 200 })
+    await until(async () => {
+      await api.deps.callbacks.sweep()
+      return applied + (await received())! === 6
+    })
+    expect(applied).toBe(3)
+    counting.resolve()
+    await until(async () => (await received()) === 6)
+    await until(async () => (await stored()) === 0)
+    // There is room again.
+    await handle(tokens[0]!)
+    await until(() => applied === 4)
+    await handler.close()
     expect(await stored()).toBe(0)
   })
 

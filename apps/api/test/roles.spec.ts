@@ -41,6 +41,7 @@ const expected: Record<Access, { nobody?: number; user?: number; admin?: number;
   anyone: { nobody: 40101 },
   user: { nobody: 40101, admin: 40301 },
   admin: { nobody: 40101, user: 40301, asUser: 40301 },
+  owner: { nobody: 40101, user: 40301, asUser: 40301 },
   operator: { nobody: 40101, user: 40301, admin: 40301, asUser: 40301 },
 }
 
@@ -56,7 +57,7 @@ describe.each(table)('%s', (_name, route) => {
     expect(await refusal(route, as(api.adminToken, { user_id: String(user.userId) }))).toBe(rule.asUser)
     // Elsewhere the operator key is no access token.
     expect(await refusal(route, { authorization: `Bearer ${OPERATOR_KEY}` })).toBe(
-      route.access === 'operator' || route.access === 'public' ? undefined : 40102,
+      ['operator', 'owner', 'public'].includes(route.access) ? undefined : 40102,
     )
   })
 

@@ -8,6 +8,15 @@ import { type CertificateFinder, createCertificateFinder } from './find-certific
 import type { ReceiptSink } from './receipt-sink.ts'
 import { createStoredCallbacks } from './stored-callbacks.ts'
 
+/**
+ * Bytes of the callbacks that are being applied; those beyond are left to the sweep. A callback is answered once it is stored, so nothing else
+ * would bound the receipts in memory if vendors send faster than Postgres counts.
+ */
+const MAX_APPLYING = 32 * 2 ** 20
+/** What occupies memory beside the body, roughly: a callback that waits for a connection, and a receipt. */
+const CALLBACK_BYTES = 4096
+const RECEIPT_BYTES = 200
+
 export type CallbackHandler = CertificateFinder & {
   /** Returns the response for the vendor once the callback is stored; undefined when there is no such callback. */
   handle(
@@ -15,7 +24,7 @@ export type CallbackHandler = CertificateFinder & {
     request: CallbackRequest,
     requestId?: string,
   ): Promise<CallbackResponse | undefined>
-  /** Applies callbacks that another process did not finish; returns how many. */
+  /** Applies callbacks that were left, and those that another process did not finish; returns how many. */
   sweep(): Promise<number>
   close(): Promise<void>
 }
@@ -28,11 +37,14 @@ export function createCallbackHandler(deps: {
   log: Logger
   /** Nothing happens, and no other process stores callbacks. */
   isQuiet?(): boolean
+  /** For specs: bytes of callbacks that are applied at a time. */
+  maxApplying?: number
 }): CallbackHandler {
-  const { certificates, meters, log, isQuiet } = deps
+  const { certificates, meters, log, isQuiet, maxApplying = MAX_APPLYING } = deps
   const stored = createStoredCallbacks(deps)
   const { sweep, stop } = startCallbackSweep({ certificates, stored, log, isQuiet })
   const applying = new Set<Promise<void>>()
+  let applyingBytes = 0
 
   return {
     ...createCertificateFinder(deps.db),
@@ -50,13 +62,28 @@ export function createCallbackHandler(deps: {
         return read.response
       }
       if (read.receipts.length === 0) return read.response
-      const { query, body } = request
+      const { query, body, now } = request
       const headers = pick(request.headers, certificate.adapter.callbackHeaders ?? [])
-      const id = await stored.store({ certificateId, headers, query: { ...query }, body })
-      const work = stored
-        .apply(id, certificate, read.receipts, request.now, requestId)
-        .finally(() => applying.delete(work))
+      const callback = { certificateId, headers, query: { ...query }, body }
+      const bytes = CALLBACK_BYTES + body.length + read.receipts.length * RECEIPT_BYTES
+      if (applyingBytes + bytes > maxApplying) {
+        await stored.leave(callback)
+        return read.response
+      }
+      applyingBytes += bytes
+      const storing = stored.store(callback)
+      const work = storing
+        .then(
+          (id) => stored.apply(id, certificate, read.receipts, now, requestId),
+          // The call fails with it.
+          () => {},
+        )
+        .finally(() => {
+          applyingBytes -= bytes
+          applying.delete(work)
+        })
       applying.add(work)
+      await storing
       return read.response
     },
     sweep,

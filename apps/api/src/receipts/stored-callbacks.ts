@@ -20,14 +20,18 @@ const LEASE_SECONDS = 60
 
 export function createStoredCallbacks(deps: { db: Database; receipts: ReceiptSink; log: Logger }) {
   const { db, log } = deps
-  const storing = coalesce<NewCallback, number>({
-    write: (callbacks) => storeCallbacks(db, callbacks, LEASE_SECONDS),
-    maxItems: 100,
-  })
+  const storingFor = (leaseSeconds: number) =>
+    coalesce<NewCallback, number>({
+      write: (callbacks) => storeCallbacks(db, callbacks, leaseSeconds),
+      maxItems: 100,
+    })
   const forgetting = coalesce<number>({ write: (ids) => forgetCallbacks(db, ids), maxItems: 1000 })
 
   return {
-    store: storing.add,
+    /** Stores a callback for this process, which applies it next. */
+    store: storingFor(LEASE_SECONDS).add,
+    /** Stores a callback for the sweep of any process. */
+    leave: storingFor(0).add,
     forget: forgetting.add,
     lease: (count: number): Promise<StoredCallback[]> => leaseCallbacks(db, count, LEASE_SECONDS),
     /** Counts the receipts and removes the row. On an error the row stays, and the sweep retries after its lease. */
