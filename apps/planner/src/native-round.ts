@@ -5,16 +5,18 @@ import {
   fallBackDue,
   fenceNodes,
   type NativeSettlement,
-  type OrphanedBatch,
+  type Orphan,
   ownerChangedSince,
   settleOrphans,
+  UnreadableTask,
 } from '@herald/db/native'
 import { isTransient, type Runner } from '@herald/db/store'
-import { devicesById, findReceipts, type PlannedTask } from '@herald/db/tasks'
+import { devicesById, findReceipts } from '@herald/db/tasks'
 import {
   foldNative,
   groupReasons,
   letters,
+  type NativeFold,
   type NativeResult,
   ownReasons,
   type Plan,
@@ -31,8 +33,14 @@ export type NativeDeps = SteadyDeps & {
   onQueueFailure(error: unknown): void
   /** The certificates of an application cannot be read; its devices wait. */
   onUnreadable(error: unknown): void
+  /** A task cannot be read; its messages are not sent through another channel. */
+  onUnreadableTask(error: UnreadableTask): void
   /** Counts recipients of the native channel by their fate. */
-  onEnded(channel: 'native', fate: 'sent' | 'moved' | 'expired' | 'cancelled', recipients: number): void
+  onEnded(
+    channel: 'native',
+    fate: 'sent' | 'moved' | 'expired' | 'cancelled' | 'failed',
+    recipients: number,
+  ): void
 }
 
 const MAX_ROWS = 1000
@@ -42,44 +50,73 @@ const MAX_BATCHES = 20
 const fenced = new WeakMap<PushQueues, Set<string>>()
 
 /**
- * Handles gateways that died, devices that did not acknowledge in time, and expired or cancelled messages in inboxes. Returns
- * whether there may be more to do.
+ * Handles gateways that died, devices that did not acknowledge in time, and expired or cancelled messages in inboxes. Runs all steps,
+ * also after one has failed, and throws the first error. Returns whether there may be more to do.
  */
 export async function nativeRound(deps: NativeDeps): Promise<boolean> {
-  const { db } = deps
-  const orphans = await endDeadGateways(deps)
-  const fallbacks = await fallBackDue(db, MAX_ROWS, (due, runner) => planFallback(deps, due, runner))
-  deps.onEnded('native', 'moved', fallbacks.moved)
-  const expired = await expireInbox(db, MAX_ROWS)
-  deps.onEnded('native', 'expired', expired.unsent)
-  const cancelled = await cancelInbox(db, MAX_ROWS)
-  deps.onEnded('native', 'cancelled', cancelled.unsent)
-  const rows = [fallbacks.locked, expired.removed, cancelled.removed]
-  return orphans >= MAX_BATCHES || rows.some((count) => count >= MAX_ROWS)
+  const steps = [endDeadGateways, fallBack, expire, cancel]
+  const errors: unknown[] = []
+  let more = false
+  for (const step of steps) {
+    try {
+      if (await step(deps)) more = true
+    } catch (error) {
+      errors.push(error)
+    }
+  }
+  if (errors.length > 0) throw errors[0]
+  return more
+}
+
+async function fallBack(deps: NativeDeps): Promise<boolean> {
+  const { locked, moved } = await fallBackDue(
+    deps.db,
+    MAX_ROWS,
+    (due, runner) => planFallback(deps, due, runner),
+    deps.onUnreadableTask,
+  )
+  deps.onEnded('native', 'moved', moved)
+  return locked >= MAX_ROWS
+}
+
+async function expire({ db, onEnded }: NativeDeps): Promise<boolean> {
+  const { removed, unsent } = await expireInbox(db, MAX_ROWS)
+  onEnded('native', 'expired', unsent)
+  return removed >= MAX_ROWS
+}
+
+async function cancel({ db, onEnded }: NativeDeps): Promise<boolean> {
+  const { removed, unsent } = await cancelInbox(db, MAX_ROWS)
+  onEnded('native', 'cancelled', unsent)
+  return removed >= MAX_ROWS
 }
 
 /**
- * Fences gateways whose lease has expired and settles their batches; returns how many. Does nothing after an outage of Postgres or a step
+ * Fences gateways whose lease has expired and settles their batches. Does nothing after an outage of Postgres or a step
  * of its clock until gateways that still run could renew their leases: they repeat what they could not write, and devices that have
  * acknowledged would get the message again.
  */
-async function endDeadGateways(deps: NativeDeps): Promise<number> {
+async function endDeadGateways(deps: NativeDeps): Promise<boolean> {
   const { db, queues } = deps
-  if ((await steadyTime(deps)) === undefined) return 0
+  const time = await steadyTime(deps)
+  if (time === undefined) return false
   const nodes = fenced.get(queues) ?? new Set()
   fenced.set(queues, nodes)
-  for (const node of await fenceNodes(db)) {
+  for (const node of await fenceNodes(db, time)) {
     nodes.add(node)
     await removeQueue(deps, node)
   }
-  const orphans = await settleOrphans(db, MAX_BATCHES, (found, runner) => settleAll(deps, found, runner))
+  const orphans = await settleOrphans(db, time, MAX_BATCHES, (found, runner) =>
+    settleAll(deps, found, runner),
+  )
   if (orphans.length < MAX_BATCHES) {
     // A node whose queue could not be removed is tried again in the next round.
     for (const node of nodes) if (await removeQueue(deps, node)) nodes.delete(node)
   }
   for (const orphan of orphans)
-    for (const fate of ['sent', 'moved', 'expired'] as const) deps.onEnded('native', fate, orphan[fate])
-  return orphans.length
+    for (const fate of ['sent', 'moved', 'expired', 'failed'] as const)
+      deps.onEnded('native', fate, orphan[fate] ?? 0)
+  return orphans.length >= MAX_BATCHES
 }
 
 /** Returns whether the queue is removed. */
@@ -93,11 +130,7 @@ async function removeQueue({ queues, onQueueFailure }: NativeDeps, node: string)
   }
 }
 
-async function settleAll(
-  deps: NativeDeps,
-  orphans: { batch: OrphanedBatch; task: PlannedTask }[],
-  runner: Runner,
-): Promise<NativeSettlement[]> {
+async function settleAll(deps: NativeDeps, orphans: Orphan[], runner: Runner): Promise<NativeSettlement[]> {
   const settlements: NativeSettlement[] = []
   for (const orphan of orphans) settlements.push(await settleOrphan(deps, orphan, runner))
   return settlements
@@ -106,10 +139,10 @@ async function settleAll(
 /** The dead gateway may have written to some devices; those that have the message acknowledge it again after reconnecting. */
 async function settleOrphan(
   deps: NativeDeps,
-  { batch, task }: { batch: OrphanedBatch; task: PlannedTask },
+  { batch, task }: Orphan,
   runner: Runner,
 ): Promise<NativeSettlement> {
-  const pending = [...batch.status].flatMap((letter, index) => (letter === letters.pending ? [index] : []))
+  const pending = pendingIn(batch.status)
   const ids = pending.map((index) => batch.recipients[index]!)
   const ownerChanged = await ownerChangedSince(runner, ids, batch.plannedAt)
   const received = await findReceipts(
@@ -125,12 +158,44 @@ async function settleOrphan(
     results.set(index, result)
     if (result === 'unwritten') unwritten.push(id)
   }
+  const { taskId, id, version } = batch
+  if (task instanceof UnreadableTask) {
+    deps.onUnreadableTask(task)
+    return { taskId, id, version, ...failUnwritten(batch, results) }
+  }
   const { certificates, onUnreadable } = deps
   const plan = await planUnwritten({ runner, certificates, onUnreadable }, batch, task, unwritten)
-  const { taskId, id, version } = batch
   const rules = { strategy: task.strategy, mayStore: task.ttl > 0, ackSeconds: deps.ackSeconds }
   return { taskId, id, version, ...foldNative(batch, results, plan, rules) }
 }
+
+/**
+ * Without its task no recipient has a next channel. The reason is the one of batches that no worker can read: each of their attempts
+ * ends without a result.
+ */
+function failUnwritten(
+  batch: Orphan['batch'],
+  results: ReadonlyMap<number, NativeResult>,
+): NativeFold & { failed: number } {
+  const ended = new Map([...results].filter(([, result]) => result !== 'unwritten'))
+  const noPlan = { batches: [], inbox: [], unreachable: 0 }
+  // They are for written messages, of which there are none.
+  const rules = { strategy: 'combined', mayStore: false, ackSeconds: 0 } as const
+  const fold = foldNative(batch, ended, noPlan, rules)
+  const { note, reasons, whys } = groupReasons()
+  const pending = pendingIn(fold.status)
+  for (const index of pending) note('failed', ownReasons.attempts_lost, batch.recipients[index]!, index)
+  return {
+    ...fold,
+    status: fold.status.replaceAll(letters.pending, letters.failed),
+    failed: pending.length,
+    reasons: [...fold.reasons, ...reasons()],
+    whys: [...fold.whys, ...whys()],
+  }
+}
+
+const pendingIn = (status: string) =>
+  [...status].flatMap((letter, index) => (letter === letters.pending ? [index] : []))
 
 /**
  * A message that was written and not acknowledged must not return to the native channel; one that was never written may, when

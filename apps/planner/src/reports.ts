@@ -1,3 +1,4 @@
+import { oncePerTask } from '@herald/db/native'
 import { isConnectionLost } from '@herald/db/store'
 import type { PlanningFailed } from '@herald/db/tasks'
 import { type Channel, type Plan, publicName, targetsOf } from '@herald/domain'
@@ -61,5 +62,11 @@ export function createReports({ registry, log }: Pick<Context, 'registry' | 'log
       log.warn({ certificateId, problem }, 'a closed certificate was checked and stays closed'),
     onUnreadable: (error: unknown) =>
       log.error({ err: error }, 'the certificates of an application cannot be read; its devices wait'),
+    onUnreadableTask: oncePerTask((error) =>
+      log.error(
+        { err: error, task: error.taskId },
+        'a task cannot be read; its messages on the native channel are not sent through another one',
+      ),
+    ),
   }
 }

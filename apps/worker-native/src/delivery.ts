@@ -64,7 +64,9 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
     ])
     await Promise.all(
       batches.map((batch) => {
-        const known = tasks.get(batch.taskId)!
+        const known = tasks.get(batch.taskId)
+        // It cannot be read. The lease ends without a settle, and after several of these the batch fails.
+        if (!known) return undefined
         if (batch.attempts === 1) deps.onFirstCall(batch.lane, secondsSince(known.task, batch))
         return deliver(batch, known, (deviceId) => {
           const change = ownerChanges.get(deviceId)

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import { createLastSeen } from '@herald/db/devices'
+import { oncePerTask } from '@herald/db/native'
 import type { Context, Running, Service } from '@herald/program'
 import { nativeQueue, type QueueWorker } from '@herald/queue'
 import { createAnswers } from '@herald/worker'
@@ -76,7 +77,12 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     throw error
   })
 
-  const tasks = createTaskCache(db)
+  const tasks = createTaskCache(
+    db,
+    oncePerTask((error) =>
+      log.error({ err: error, task: error.taskId }, 'a task cannot be read; its messages are not delivered'),
+    ),
+  )
   const unrecorded = createUnrecorded()
   const acknowledgements = recordAcknowledgements({
     db,

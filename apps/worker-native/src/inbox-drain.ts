@@ -7,7 +7,7 @@ import type { Unrecorded } from './unrecorded.ts'
 export type InboxDrain = {
   /**
    * Writes the waiting messages of these devices to their connections, oldest first. Returns the devices that had any: a message
-   * that another process had locked is still there.
+   * that another process had locked is still there. Messages of tasks that cannot be read stay in the inbox and do not count.
    */
   drain(deviceIds: readonly number[]): Promise<number[]>
 }
@@ -38,12 +38,13 @@ const MAX_MESSAGES = 1000
 export function createInboxDrain(deps: DrainDeps): InboxDrain {
   const { db, tasks, unrecorded } = deps
 
-  async function send(messages: WaitingMessage[]): Promise<void> {
-    const known = await tasks.of(messages.map(({ taskId }) => taskId))
+  /** Returns the messages that can be sent. */
+  async function send(waiting: WaitingMessage[]): Promise<WaitingMessage[]> {
+    const known = await tasks.of(waiting.map(({ taskId }) => taskId))
+    const messages = waiting.filter(({ taskId }) => known.has(taskId))
     const write = ({ deviceId, taskId }: WaitingMessage) => {
-      const frame = known.get(taskId)?.frame
-      if (frame === undefined || !deps.mayWrite() || unrecorded.has(deviceId, taskId)) return false
-      return deps.write(deviceId, taskId, frame)
+      if (!deps.mayWrite() || unrecorded.has(deviceId, taskId)) return false
+      return deps.write(deviceId, taskId, known.get(taskId)!.frame)
     }
     // One pass over all messages keeps those of each device in order.
     const writeAll = (locked: WaitingMessage[]) => {
@@ -63,6 +64,7 @@ export function createInboxDrain(deps: DrainDeps): InboxDrain {
       const byApplication = Map.groupBy(sent, ({ taskId }) => known.get(taskId)!.task.appId)
       for (const [appId, { length }] of byApplication) deps.onSent(appId, length)
     }
+    return messages
   }
 
   async function drain(deviceIds: readonly number[]): Promise<number[]> {
@@ -75,8 +77,10 @@ export function createInboxDrain(deps: DrainDeps): InboxDrain {
       ({ deviceId, taskId, sent }) =>
         !unrecorded.has(deviceId, taskId) && (!sent || !deps.wasWritten(deviceId, taskId)),
     )
-    for (let at = 0; at < due.length; at += MAX_MESSAGES) await send(due.slice(at, at + MAX_MESSAGES))
-    return [...new Set(due.map(({ deviceId }) => deviceId))]
+    const devices = new Set<number>()
+    for (let at = 0; at < due.length; at += MAX_MESSAGES)
+      for (const { deviceId } of await send(due.slice(at, at + MAX_MESSAGES))) devices.add(deviceId)
+    return [...devices]
   }
 
   return {

@@ -1,8 +1,10 @@
+import { UnreadableTask } from '@herald/db/native'
 import { type Database, retrying } from '@herald/db/store'
 import { type PlannedTask, tasksById } from '@herald/db/tasks'
 import { pushFrame } from './frames.ts'
 
 export type KnownTask = { task: PlannedTask; frame: Buffer }
+/** Tasks that cannot be read are left out. */
 export type TaskCache = { of(taskIds: Iterable<number>): Promise<Map<number, KnownTask>> }
 
 const MAX_BYTES = 32 * 1024 * 1024
@@ -10,7 +12,10 @@ const MAX_BYTES = 32 * 1024 * 1024
 const ENTRY_BYTES = 2048
 
 /** Caches the frames of recent tasks, encoded once for all devices. Needs no expiry: messages do not change. */
-export function createTaskCache(db: Database): TaskCache {
+export function createTaskCache(
+  db: Database,
+  onUnreadable: (error: UnreadableTask) => void = () => {},
+): TaskCache {
   const known = new Map<number, KnownTask>()
   let bytes = 0
 
@@ -26,6 +31,19 @@ export function createTaskCache(db: Database): TaskCache {
     return entry
   }
 
+  /** Those that cannot be read are read again every time, so that a row that was repaired is sent. */
+  async function read(taskIds: number[]): Promise<KnownTask[]> {
+    const tasks = await retrying(() => tasksById(db.pool, taskIds, onUnreadable))
+    return tasks.flatMap((task) => {
+      try {
+        return known.get(task.taskId) ?? remember(task)
+      } catch (error) {
+        onUnreadable(new UnreadableTask(task.taskId, error))
+        return []
+      }
+    })
+  }
+
   return {
     async of(taskIds) {
       const found = new Map<number, KnownTask>()
@@ -35,9 +53,7 @@ export function createTaskCache(db: Database): TaskCache {
         if (entry) found.set(id, entry)
         else missing.push(id)
       }
-      if (missing.length > 0)
-        for (const task of await retrying(() => tasksById(db.pool, missing)))
-          found.set(task.taskId, known.get(task.taskId) ?? remember(task))
+      if (missing.length > 0) for (const entry of await read(missing)) found.set(entry.task.taskId, entry)
       return found
     },
   }

@@ -1,4 +1,5 @@
 import { type ConnectedDevice, connectDevices, fenceNodes, joinNode, takeNews } from '@herald/db/native'
+import { leaseTime } from '@herald/db/tasks'
 import { until } from '@herald/testkit'
 import { acceptPlan } from '@herald/testkit/accept-plan'
 import { addApplication } from '@herald/testkit/sample-tenant'
@@ -261,7 +262,7 @@ describe('a gateway is told', () => {
     await db.pool.query(
       `UPDATE gateway_node SET lease_until = now() - interval '1 second' WHERE id = 'fenced'`,
     )
-    expect(await fenceNodes(db)).toEqual(['fenced'])
+    expect(await fenceNodes(db, await leaseTime(db))).toEqual(['fenced'])
     const { rowCount } = await db.pool.query(`SELECT FROM gateway_news WHERE node = 'fenced'`)
     expect(rowCount).toBe(0)
     expect(await takeNews(db, 'fenced')).toEqual({ all: true, deviceIds: [], taskIds: [] })

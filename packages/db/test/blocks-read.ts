@@ -18,8 +18,9 @@ function blocksOfScans(plan: Plan): number {
 
 const explainSql = 'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)'
 
-type Simple = number | boolean | readonly string[]
-const literal = (value: Simple) => (typeof value === 'object' ? `'{${value}}'` : value)
+type Simple = number | boolean | string | readonly string[]
+const literal = (value: Simple) =>
+  typeof value === 'object' ? `'{${value}}'` : typeof value === 'string' ? `'${value}'` : value
 
 async function explainPrepared(query: Query, text: string, values: readonly Simple[]) {
   await query(`PREPARE explained AS ${text}`)
@@ -33,7 +34,7 @@ async function explainPrepared(query: Query, text: string, values: readonly Simp
 /**
  * Runs `work` and returns how many blocks (8 kB) Postgres read or found in memory for each of its statements: a measure of what they
  * cost that does not depend on the machine. Each statement first runs several times under EXPLAIN, undone afterwards; the least counts. With
- * `prepared` it has the plan of a prepared statement, which does not depend on the values; they are numbers, booleans or lists of words then.
+ * `prepared` it has the plan of a prepared statement, which does not depend on the values; they are numbers, booleans, words or lists of words then.
  */
 export async function blocksRead(
   db: Database,

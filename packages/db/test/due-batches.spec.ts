@@ -7,6 +7,7 @@ import {
   dueCertificates,
   duePacedTasks,
   findDueWork,
+  leaseTime,
   readyCertificates,
   settleEnded,
 } from '../src/tasks/index.ts'
@@ -256,7 +257,7 @@ describe('work that waits', () => {
     await dueCertificates(on)
     await duePacedTasks(on)
     await settleEnded(on)
-    await settleOrphans(on, 20, async () => [])
+    await settleOrphans(on, await leaseTime(db), 20, async () => [])
   }
 
   it.each([false, true])('is not read by an idle planner (prepared: %s)', async (prepared) => {

@@ -163,7 +163,7 @@ describe('a task is finished', () => {
     const { taskId: orphaned } = await acceptPlan(db, app, { batches: [native] })
     await failLost(db, await leaseTime(db))
     const none = { acknowledged: [], inbox: [], fallback: [], reasons: [], whys: [] }
-    await settleOrphans(db, 10, async (orphans) =>
+    await settleOrphans(db, await leaseTime(db), 10, async (orphans) =>
       orphans.map(({ batch }) => ({ ...batch, status: 's', sent: 1, moved: 0, expired: 0, ...none })),
     )
     await finishAll()

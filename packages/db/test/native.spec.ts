@@ -219,11 +219,11 @@ describe('presence', () => {
     const [id] = await devices(1)
     await joinNode(db, 'short', 60)
     await connectDevices(db, 'short', [await tokenOf(id!)])
-    expect(await fenceNodes(db)).toEqual([])
+    expect(await fenceNodes(db, await leaseTime(db))).toEqual([])
     expect(await renewNode(db, 'short', 60)).toBe(true)
     await leaveNode(db, 'short')
     await new Promise((resolve) => setTimeout(resolve, 5))
-    expect(await fenceNodes(db)).toEqual(['short'])
+    expect(await fenceNodes(db, await leaseTime(db))).toEqual(['short'])
     expect(await here(id!)).toBeUndefined()
     expect(await renewNode(db, 'short', 60)).toBe(false)
   })
@@ -325,7 +325,7 @@ describe('the settle of a native batch', () => {
     const alive = await accept(planFor('alive'))
     const dead = await accept(planFor('never joined'))
     const seen: number[] = []
-    await settleOrphans(db, 10, async (orphans) =>
+    await settleOrphans(db, await leaseTime(db), 10, async (orphans) =>
       orphans.map(({ batch }) => {
         seen.push(batch.taskId)
         const { taskId, id, version } = batch

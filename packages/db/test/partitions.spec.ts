@@ -33,6 +33,7 @@ import {
   findDueWork,
   finishTasks,
   lanesWithUnclaimed,
+  leaseTime,
   pacedTasks,
   pauseTask,
   putBackReleased,
@@ -205,7 +206,7 @@ describe('a database with partitions for many days', () => {
       whys: [],
     }
     await settleNative(measured.pool, [{ ...written!, ...outcome }])
-    await settleOrphans(measured, 10, async () => [])
+    await settleOrphans(measured, await leaseTime(db), 10, async () => [])
     await fallBackDue(measured, 10, async () => undefined)
     // Of devices, statistics and the courier.
     await clearInboxesOf(measured.pool, await openDays(measured), [device])

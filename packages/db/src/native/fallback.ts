@@ -10,7 +10,7 @@ import type { Database } from '../store/database.ts'
 import { beginSearch, type Days, daysOf, inDays, runWithin } from '../store/days.ts'
 import { noteBatchesOf, openDays } from '../store/open-days.ts'
 import { fields, inTransaction, type Runner } from '../store/statement.ts'
-import { type PlannedTask, tasksById } from '../tasks/planned-task.ts'
+import { type PlannedTask, tasksById, type UnreadableTask } from '../tasks/planned-task.ts'
 import { nextBatchesSql } from '../tasks/settle-sql.ts'
 
 /** Recipients of a task that did not acknowledge in time, grouped by `sent` and `tried`. */
@@ -31,7 +31,7 @@ export type FallbackPlan = { plan: Plan; reasons: ReasonCount[] }
  * - it has a receipt by now: it leaves the inbox and counts as sent;
  * - it is in a batch of the plan and was not sent: it leaves the inbox and counts as moved;
  * - it is in a batch of the plan and was sent: it goes to the next channel too, and stays in the inbox without a time limit;
- * - it is in no batch, so it has no other channel: it stays in the inbox without a time limit;
+ * - it is in no batch, so it has no other channel, or its task cannot be read: it stays in the inbox without a time limit;
  * - `decide` returned undefined for it: it is tried again in ten seconds.
  * Returns how many were locked, and how many moved.
  */
@@ -39,6 +39,7 @@ export async function fallBackDue(
   db: Database,
   max: number,
   decide: (due: DueFallback, runner: Runner) => Promise<FallbackPlan | undefined>,
+  onUnreadable: (error: UnreadableTask) => void = () => {},
 ): Promise<{ locked: number; moved: number }> {
   const open = await openDays(db)
   const tasks = new Set<number>()
@@ -49,7 +50,7 @@ export async function fallBackDue(
       if (rows.length === 0) return { locked: 0, moved: 0 }
       const inputs: FallbackInput[] = []
       const undecided = new Set<string>()
-      for (const group of groupDue(rows, await lockOpenTasks(runner, rows))) {
+      for (const group of groupDue(rows, await lockOpenTasks(runner, rows, onUnreadable))) {
         const plan = await decide(group, runner)
         if (plan) inputs.push(inputOf(group, plan))
         else for (const id of group.recipients) undecided.add(`${group.task.taskId}/${id}`)
@@ -103,7 +104,11 @@ async function lockDue(runner: Runner, days: Days, max: number): Promise<DueRow[
 }
 
 /** The lock prevents that the tasks are finished before the new batches are visible. */
-async function lockOpenTasks(runner: Runner, rows: DueRow[]): Promise<Map<number, PlannedTask>> {
+async function lockOpenTasks(
+  runner: Runner,
+  rows: DueRow[],
+  onUnreadable: (error: UnreadableTask) => void,
+): Promise<Map<number, PlannedTask>> {
   const open = await runWithin<[number]>(
     runner,
     daysIn(rows),
@@ -113,7 +118,7 @@ async function lockOpenTasks(runner: Runner, rows: DueRow[]): Promise<Map<number
     [[...new Set(rows.map(({ taskId }) => taskId))]],
   )
   const ids = open.map(([id]) => id)
-  return new Map((await tasksById(runner, ids)).map((task) => [task.taskId, task]))
+  return new Map((await tasksById(runner, ids, onUnreadable)).map((task) => [task.taskId, task]))
 }
 
 function groupDue(rows: DueRow[], tasks: ReadonlyMap<number, PlannedTask>): Iterable<DueFallback> {

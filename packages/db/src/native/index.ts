@@ -1,8 +1,9 @@
+export { oncePerTask, UnreadableTask } from '../tasks/planned-task.ts'
 export { type Acknowledgement, acknowledge } from './acknowledge.ts'
 export { type DueFallback, type FallbackPlan, fallBackDue } from './fallback.ts'
 export { sendFromInbox, type WaitingMessage, waitingInbox } from './inbox.ts'
 export { type GatewayNews, markGateway, takeNews, waitingDevices } from './news.ts'
-export { type OrphanedBatch, settleOrphans } from './orphans.ts'
+export { type Orphan, type OrphanedBatch, settleOrphans } from './orphans.ts'
 export {
   type ConnectedDevice,
   changeAway,

@@ -4,7 +4,7 @@ import { beginSearch, inDays, runWithin } from '../store/days.ts'
 import { batchDays } from '../store/open-days.ts'
 import { fields, inTransaction, type Runner } from '../store/statement.ts'
 import { batchName } from '../tasks/claim.ts'
-import { type PlannedTask, tasksById } from '../tasks/planned-task.ts'
+import { type PlannedTask, tasksById, type UnreadableTask } from '../tasks/planned-task.ts'
 import { type NativeSettlement, settleNative } from './settle-native.ts'
 
 /** A native batch whose gateway has ended; it is settled with this version. */
@@ -38,33 +38,35 @@ const orphansSql = `WITH RECURSIVE place AS (
     (${firstNode('')})
     UNION ALL SELECT b.node FROM place p CROSS JOIN LATERAL (${firstNode(' AND node > p.node')}) b
   ), gone AS MATERIALIZED (
-    SELECT node FROM place p WHERE NOT EXISTS (SELECT 1 FROM gateway_node n WHERE n.id = p.node AND n.lease_until > now())
+    SELECT node FROM place p WHERE NOT EXISTS (SELECT 1 FROM gateway_node n WHERE n.id = p.node AND n.lease_until > $2::timestamptz)
   )
   SELECT ${orphan.sql} FROM gone g CROSS JOIN LATERAL (
     SELECT * FROM batch WHERE ${isOpen} AND node = g.node ORDER BY node LIMIT $1 FOR UPDATE SKIP LOCKED
   ) b LIMIT $1`
 
+export type Orphan = { batch: OrphanedBatch; task: PlannedTask | UnreadableTask }
+
 /**
- * Locks up to `max` open batches of gateways whose lease has expired, and writes the settlements that `decide` returns, in one
- * transaction. Returns those that were written.
+ * Locks up to `max` open batches of gateways whose lease had expired at `time` (`fenceNodes`), and writes the settlements that `decide`
+ * returns, in one transaction. Returns those that were written.
  */
 export async function settleOrphans(
   db: Database,
+  time: string,
   max: number,
-  decide: (
-    orphans: { batch: OrphanedBatch; task: PlannedTask }[],
-    runner: Runner,
-  ) => Promise<NativeSettlement[]>,
+  decide: (orphans: Orphan[], runner: Runner) => Promise<NativeSettlement[]>,
 ): Promise<NativeSettlement[]> {
   const days = await batchDays(db)
   return inTransaction(
     db,
     async (runner) => {
-      const rows = await runWithin(runner, days, 'orphans', orphansSql, [max])
+      const rows = await runWithin(runner, days, 'orphans', orphansSql, [max, time])
       if (rows.length === 0) return []
       const batches = rows.map(orphan.read)
-      const tasks = await tasksById(runner, [...new Set(batches.map(({ taskId }) => taskId))])
-      const byId = new Map(tasks.map((task) => [task.taskId, task]))
+      const unreadable: UnreadableTask[] = []
+      const ids = [...new Set(batches.map(({ taskId }) => taskId))]
+      const tasks = await tasksById(runner, ids, (error) => unreadable.push(error))
+      const byId = new Map([...tasks, ...unreadable].map((task) => [task.taskId, task]))
       const orphans = batches.map((batch) => ({ batch, task: byId.get(batch.taskId)! }))
       const settlements = await decide(orphans, runner)
       const written = await settleNative(runner, settlements)

@@ -42,19 +42,20 @@ export async function leaveNode(db: Database, node: string): Promise<void> {
 }
 
 /**
- * Deletes nodes whose lease has expired, with their presence, and returns their names. A node that was only slow notices when it
- * renews. Its batches are left to `settleOrphans`, because a planner may just be adding more.
+ * Deletes nodes whose lease had expired at `time`, with their presence, and returns their names. A node that was only slow notices when
+ * it renews. Its batches are left to `settleOrphans`, because a planner may just be adding more. `time` is that of an earlier answer
+ * (`leaseTime`): a statement that Postgres runs late, after an outage in which all leases expired, would fence every gateway.
  */
-export async function fenceNodes(db: Database): Promise<string[]> {
+export async function fenceNodes(db: Database, time: string): Promise<string[]> {
   const rows = await run<[string]>(
     db.pool,
     'fence-nodes',
     `WITH dead AS (
        DELETE FROM gateway_node WHERE id IN (
-         SELECT id FROM gateway_node WHERE lease_until < now() ORDER BY id FOR UPDATE SKIP LOCKED) RETURNING id
+         SELECT id FROM gateway_node WHERE lease_until < $1::timestamptz ORDER BY id FOR UPDATE SKIP LOCKED) RETURNING id
      ), gone AS (DELETE FROM presence WHERE node IN (SELECT id FROM dead))
      SELECT id FROM dead`,
-    [],
+    [time],
   )
   return rows.map(([id]) => id)
 }

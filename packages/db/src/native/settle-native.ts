@@ -12,7 +12,13 @@ import { batchName } from '../tasks/claim.ts'
 import { nextBatchesSql } from '../tasks/settle-sql.ts'
 
 /** The results of a claimed native batch as one write. Afterwards none of its recipients is pending. */
-export type NativeSettlement = NativeFold & { taskId: number; id: number; version: number }
+export type NativeSettlement = NativeFold & {
+  taskId: number
+  id: number
+  version: number
+  /** Recipients of a task that cannot be read. */
+  failed?: number
+}
 
 /**
  * Writes the results of native batches in one statement: batch, receipts, inbox, batches of the next channel and counters. A batch
@@ -40,6 +46,7 @@ function settleRow(s: NativeSettlement) {
     sent: s.sent,
     moved: s.moved,
     expired: s.expired,
+    failed: s.failed ?? 0,
     whys: s.whys.length > 0 ? s.whys : null,
     acknowledged: idList(s.acknowledged),
     inbox: s.inbox.map((rows) => ({
@@ -59,14 +66,14 @@ function settleRow(s: NativeSettlement) {
 const settleSql = `
 WITH input AS MATERIALIZED (
   SELECT * FROM jsonb_to_recordset($1::jsonb) AS r (t bigint, b bigint, v int, status text, sent bigint, moved bigint,
-    expired bigint, whys jsonb, acknowledged text, inbox jsonb, fallback jsonb, reasons jsonb)
+    expired bigint, failed bigint, whys jsonb, acknowledged text, inbox jsonb, fallback jsonb, reasons jsonb)
 ), done AS (
   UPDATE batch SET status = i.status, version = batch.version + 1, state = 'settled', lease_until = NULL, worker = NULL,
     settled_at = now(), whys = i.whys
   FROM input i JOIN task t ON t.id = i.t
   WHERE ${inDays('t.id')} AND ${inDays('batch.task_id')} AND batch.task_id = i.t AND batch.id = i.b AND batch.version = i.v AND batch.state <> 'settled'
   RETURNING batch.task_id, batch.id, batch.app_id, batch.channel, batch.lane, batch.deadline, batch.planned_at, batch.tried,
-    batch.recipients, t.paused, t.speed, t.events, i.status, i.whys, i.sent, i.moved, i.expired, i.acknowledged, i.inbox, i.fallback,
+    batch.recipients, t.paused, t.speed, t.events, i.status, i.whys, i.sent, i.moved, i.expired, i.failed, i.acknowledged, i.inbox, i.fallback,
     i.reasons
 ), received AS (
   INSERT INTO receipt (task_id, device_id, channel)
@@ -92,11 +99,11 @@ WITH input AS MATERIALIZED (
 ), failures AS (
   ${reasonsSql}
 ), ${countAndCheckSql(
-  ['target', 'ranged', 'spread', 'sent', 'received', 'moved', 'expired'],
-  `SELECT task_id, 'native' AS channel, 0 AS target, 0 AS ranged, 0 AS spread, sent, 0 AS received, moved, expired FROM done
-    UNION ALL SELECT task_id, 'native', 0, 0, 0, 0, 1, 0, 0 FROM received
-    UNION ALL SELECT task_id, 'native', 0, 0, 0, 1, 0, 0, 0 FROM copies WHERE received AND NOT sent
-    UNION ALL SELECT task_id, channel, size, size, spread, 0, 0, 0, 0 FROM next_batches`,
+  ['target', 'ranged', 'spread', 'sent', 'received', 'moved', 'expired', 'failed'],
+  `SELECT task_id, 'native' AS channel, 0 AS target, 0 AS ranged, 0 AS spread, sent, 0 AS received, moved, expired, failed FROM done
+    UNION ALL SELECT task_id, 'native', 0, 0, 0, 0, 1, 0, 0, 0 FROM received
+    UNION ALL SELECT task_id, 'native', 0, 0, 0, 1, 0, 0, 0, 0 FROM copies WHERE received AND NOT sent
+    UNION ALL SELECT task_id, channel, size, size, spread, 0, 0, 0, 0, 0 FROM next_batches`,
   after('added', 'failures'),
   'SELECT task_id FROM done',
 )}, telling AS MATERIALIZED (
@@ -108,9 +115,9 @@ WITH input AS MATERIALIZED (
       SELECT status FROM batch WHERE task_id = d.task_id AND id = d.id AND ${inDays('task_id')} OFFSET 0) b
     CROSS JOIN LATERAL unnest(d.recipients) WITH ORDINALITY AS x (id, n)
     WHERE d.events = 2 AND substr(d.status, x.n::int, 1) = 's' AND substr(b.status, x.n::int, 1) = '.'
-    UNION ALL SELECT d.task_id, 'native', 'device.expired', w.c, w.t, d.recipients[p.place::int + 1]
+    UNION ALL SELECT d.task_id, 'native', 'device.' || w.f, w.c, w.t, d.recipients[p.place::int + 1]
     FROM done d CROSS JOIN LATERAL jsonb_to_recordset(d.whys) AS w (f text, c text, t text, p jsonb)
-    CROSS JOIN LATERAL jsonb_array_elements_text(w.p) AS p (place) WHERE d.events = 2 AND w.f = 'expired'
+    CROSS JOIN LATERAL jsonb_array_elements_text(w.p) AS p (place) WHERE d.events = 2 AND w.f IN ('expired', 'failed')
     UNION ALL SELECT task_id, 'native', 'device.sent', NULL, NULL, id FROM copies WHERE received AND NOT sent AND ${isTold}
     UNION ALL SELECT task_id, 'native', 'device.received', NULL, NULL, device_id FROM received WHERE ${isTold}`,
     after('counted'),

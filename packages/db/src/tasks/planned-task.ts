@@ -47,7 +47,34 @@ export function plannedTask(row: unknown[]): PlannedTask {
   }
 }
 
-export async function tasksById(runner: Runner, ids: number[]): Promise<PlannedTask[]> {
+/** The row of a task cannot be used; its message cannot be sent. */
+export class UnreadableTask extends Error {
+  readonly taskId: number
+  constructor(taskId: number, cause: unknown) {
+    super(`task ${taskId} cannot be read: ${(cause as Error)?.message}`, { cause })
+    this.taskId = taskId
+  }
+}
+
+const MAX_TOLD = 1000
+
+/** Passes on the first error of each task: the same row is read again and again. */
+export function oncePerTask(tell: (error: UnreadableTask) => void): (error: UnreadableTask) => void {
+  const told = new Set<number>()
+  return (error) => {
+    if (told.has(error.taskId)) return
+    if (told.size >= MAX_TOLD) told.clear()
+    told.add(error.taskId)
+    tell(error)
+  }
+}
+
+/** Tasks that cannot be read are left out and given to `onUnreadable`; without it, the first of them is thrown. */
+export async function tasksById(
+  runner: Runner,
+  ids: number[],
+  onUnreadable?: (error: UnreadableTask) => void,
+): Promise<PlannedTask[]> {
   const rows = await runWithin(
     runner,
     daysOf(ids),
@@ -55,7 +82,17 @@ export async function tasksById(runner: Runner, ids: number[]): Promise<PlannedT
     `SELECT ${taskFields.sql} FROM task t WHERE t.id = ANY($1::bigint[]) AND ${inDays('t.id')}`,
     [ids],
   )
-  return rows.map(plannedTask)
+  const tasks: PlannedTask[] = []
+  for (const row of rows) {
+    try {
+      tasks.push(plannedTask(row))
+    } catch (cause) {
+      const error = new UnreadableTask(taskFields.read(row).taskId, cause)
+      if (!onUnreadable) throw error
+      onUnreadable(error)
+    }
+  }
+  return tasks
 }
 
 /** One task could not be planned; the caller skips it for a while. */
