@@ -108,10 +108,12 @@ export type Fold = {
 }
 
 /**
- * Recipients with waits up to this many seconds are retried together, after the longest of their waits: a vendor that asks to wait is not
- * called earlier because another recipient of the batch could be tried. A longer wait, such as for a daily quota, delays no other recipient.
+ * Recipients that are retried wait together, up to this many seconds, for the longest of their waits: a vendor that asks to wait is not called
+ * earlier because another recipient of the batch could be tried.
  */
-const SHORT_WAIT = PATIENCE_SECONDS
+const MAX_RETRY_WAIT = PATIENCE_SECONDS
+/** Those that only stay for want of another channel delay the others up to this many seconds. A daily quota must not. */
+const MAX_OTHER_WAIT = 120
 
 /** The next routes of recipients. */
 export type NextPlan = Plan & {
@@ -140,7 +142,7 @@ export function foldAttempt(
   const status = batch.status.split('')
   const inbox = new Set(plan.inbox)
   const rerouted = new Set(plan.batches.flatMap(({ recipients }) => recipients))
-  const waits = sorted.retry.map(({ wait }) => wait)
+  const waits: Wait[] = sorted.retry.map(({ wait }) => ({ wait, upTo: MAX_RETRY_WAIT }))
   const fold = {
     sent: sorted.sent.length,
     failed: 0,
@@ -168,7 +170,8 @@ export function foldAttempt(
       fold.moved++
       note('moved', reason, device, index)
     } else if (waitIfNone !== undefined) {
-      waits.push(plan.otherUnavailable?.has(device) ? Math.min(waitIfNone, OFFER_SECONDS) : waitIfNone)
+      const wait = plan.otherUnavailable?.has(device) ? Math.min(waitIfNone, OFFER_SECONDS) : waitIfNone
+      waits.push({ wait, upTo: MAX_OTHER_WAIT })
       note('pending', reason, undefined, index)
     } else {
       status[index] = letters.failed
@@ -206,12 +209,18 @@ function allSent(sent: number): Fold {
 const MAX_WAIT = 30 * 86_400
 const clampWait = (wait: number) => Math.min(MAX_WAIT, Math.max(0, Number.isNaN(wait) ? 60 : wait))
 
-function waitOf(asked: number[]): number {
+/** Seconds. `upTo`: a longer wait delays no other recipient. */
+type Wait = { wait: number; upTo: number }
+
+function waitOf(asked: Wait[]): number {
   if (asked.length === 0) return 0
-  const waits = asked.filter((wait) => wait !== Infinity).map(clampWait)
+  const waits = asked
+    .filter(({ wait }) => wait !== Infinity)
+    .map(({ wait, upTo }) => ({ wait: clampWait(wait), upTo }))
   if (waits.length === 0) return Infinity
-  const short = waits.filter((wait) => wait <= SHORT_WAIT)
-  return short.length > 0 ? Math.max(...short) : Math.min(...waits)
+  const short = waits.filter(({ wait, upTo }) => wait <= upTo)
+  const secondsOf = (list: Wait[]) => list.map(({ wait }) => wait)
+  return short.length > 0 ? Math.max(...secondsOf(short)) : Math.min(...secondsOf(waits))
 }
 
 /** Channels that recipients leaving this batch must not get again. */

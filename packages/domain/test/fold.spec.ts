@@ -270,6 +270,18 @@ describe('foldAttempt', () => {
     expect(foldAttempt(batch, sorted, emptyPlan).wait).toBe(200)
   })
 
+  it('retries without waiting for recipients that are only offered to a closed channel again', () => {
+    const sorted = sortResults(
+      resultsOf(
+        { kind: 'unsent', reason: why('closed') },
+        { kind: 'deferred', reason: why('rate'), wait: 1 },
+      ),
+      trouble,
+    )
+    const plan = { ...emptyPlan, otherUnavailable: new Set([11]) }
+    expect(foldAttempt(batch, sorted, plan).wait).toBe(1)
+  })
+
   it('keeps the letters of earlier attempts', () => {
     const later = { recipients: [11, 12, 13], status: 's.f' }
     expect(
