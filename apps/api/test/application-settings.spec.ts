@@ -220,8 +220,9 @@ describe('a rotated secret', () => {
     expect(data).toEqual({ app_id: own.appId, app_secret: expect.any(String) })
     expect(await works(own.appId, data.app_secret)).toEqual([200])
     const operator = { token: null, headers: { authorization: `Bearer ${OPERATOR_KEY}` } }
-    for (const body of [{}, { app_id: '' }])
-      expect((await api.call('/admin/app/secret', { ...operator, appId: '', body })).code).toBe(40002)
+    for (const appId of ['', own.appId])
+      for (const body of [{}, { app_id: '' }])
+        expect((await api.call('/admin/app/secret', { ...operator, appId, body })).code).toBe(40002)
     const named = { user_id: '1', ...operator.headers }
     const refused = await api.call('/admin/app/secret', { ...operator, headers: named, body: {} })
     expect(refused.code).toBe(40002)

@@ -79,8 +79,8 @@ export const renewSecret = route({
     const { appId, caller, deps } = context
     if (caller.role === 'admin' && input.app_id !== undefined && input.app_id !== appId)
       throw new Failure(40301, 'Only the operator may do this for another application.')
-    const named = input.app_id ?? appId
-    if (named === '') throw new Failure(40002, 'app_id is required with the operator key.')
+    const named = input.app_id ?? (caller.role === 'admin' ? appId : undefined)
+    if (named === undefined) throw new Failure(40002, 'app_id is required with the operator key.')
     const appSecret = await deps.sessions.renewSecret(named, input.keep_old_seconds ?? 0, byOf(context))
     if (appSecret === undefined) throw new Failure(40401, 'No application has this app_id.')
     return { app_id: named, app_secret: appSecret }
