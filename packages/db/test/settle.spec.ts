@@ -154,6 +154,24 @@ describe('claim and settle', () => {
     expect(await findImbalances(db, [taskId])).toEqual([])
   })
 
+  it('puts no message into the inbox of a device that has acknowledged it in between', async () => {
+    const [batch] = await claim()
+    await db.pool.query(`INSERT INTO receipt (task_id, device_id, channel) VALUES ($1, 40, 'native')`, [
+      taskId,
+    ])
+    await settleBatches(db, [
+      settlement(batch!.version, { status: 'smm', sent: 1, moved: 2, inbox: [20, 40] }),
+    ])
+    const { rows } = await db.pool.query('SELECT device_id FROM inbox WHERE task_id = $1', [taskId])
+    expect(rows).toEqual([{ device_id: 20 }])
+    const native = await db.pool.query(
+      `SELECT target FROM counter WHERE task_id = $1 AND channel = 'native'`,
+      [taskId],
+    )
+    expect(native.rows).toEqual([{ target: 1 }])
+    expect(await findImbalances(db, [taskId])).toEqual([])
+  })
+
   it('groups failures by code: a reworded text neither splits a group nor changes its key', async () => {
     const fail = async (status: string, state: 'retry' | 'settled', text: string) => {
       await db.pool.query(`UPDATE batch SET state = 'released' WHERE task_id = $1`, [taskId])

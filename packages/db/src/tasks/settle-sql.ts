@@ -74,7 +74,8 @@ const doneDeltas = 'SELECT task_id, channel, sent, failed, moved, expired, cance
 
 // suspects: certificates that the guard protects, by this minute and the ones before it in the window.
 // dead, unbound, retired: deletes the bindings of dead tokens, unless registered again since, and stores them as retired.
-// next_batches, added, cleared: recipients that move to another channel or to the inbox, and inbox copies no longer needed.
+// next_batches, added, cleared: recipients that move to another channel or to the inbox, and inbox copies no longer needed. A device that has
+//   acknowledged in between (its gateway died after writing) is not written to again.
 // records: a message that was written natively before keeps its place in the history.
 // failures, counted, told, told_retired: in this order after all the others, see `after`.
 function fullSettleSql({ records, told }: { records: boolean; told: boolean }): string {
@@ -101,6 +102,7 @@ function fullSettleSql({ records, told }: { records: boolean; told: boolean }): 
   INSERT INTO inbox (task_id, device_id, app_id, expires_at, planned_at, tried)
   SELECT d.task_id, x.id, d.app_id, d.deadline, d.planned_at, d.tried || d.channel
   FROM done d CROSS JOIN LATERAL unnest(d.inbox::bigint[]) AS x (id)
+  WHERE NOT EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = d.task_id AND r.device_id = x.id AND ${inDays('r.task_id')})
   ON CONFLICT (task_id, device_id) DO UPDATE SET sent_at = NULL, tried = excluded.tried, is_copy = false WHERE inbox.is_copy
   RETURNING task_id
 ), cleared AS (
