@@ -343,7 +343,7 @@ describe('the APNs transport', () => {
   })
 
   it.each(['own', 'reference'] as const)(
-    'begins to count refusals anew after an accepted push, and tells in a check at once: %s client',
+    'forgets refusals after an accepted push, and reports one in a check at once: %s client',
     async (client) => {
       let now = Date.now()
       const simulator = await startSimulator({ now: () => now })
