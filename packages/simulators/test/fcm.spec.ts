@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { type H2Client, openH2Client } from '@herald/testkit/h2-client'
-import { afterEach, describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { Agent, fetch } from 'undici'
 import { type FcmSimulator, type FcmSimulatorOptions, startFcmSimulator } from '../src/fcm/simulator.ts'
 
@@ -372,6 +372,29 @@ WwIDAQAB
     })
     expect(sent.status).toBe(200)
     expect(await call('/_sim/ledger?task_id=7')).toMatchObject({ accepted: 1, distinct: 1 })
+  })
+
+  it('records that replies of the last seconds may be lost with a connection', async () => {
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now())
+    try {
+      const { simulator, client } = await start({ acceptAnyCredentials: true })
+      const send = (to: string) =>
+        post(client, 'Bearer any', { message: { token: to, data: { task_id: '7' } } })
+      await send('a:1')
+      clock.mockReturnValue(Date.now() + 4000)
+      await send('b:1')
+      simulator.setFaults({ cut: 1 })
+      await expect(send('c:1')).rejects.toThrow()
+      const other = openH2Client(simulator.url, { ca: simulator.ca })
+      opened.push(other)
+      const { body } = await other.send({ ':method': 'GET', ':path': '/_sim/ledger/tasks' })
+      expect(JSON.parse(body)).toMatchObject({
+        tasks: { 7: { tokens: ['a:1', 'b:1', 'c:1'], unheard: ['b:1', 'c:1'] } },
+        unheard: 2,
+      })
+    } finally {
+      clock.mockRestore()
+    }
   })
 
   it('accepts any credentials with acceptAnyCredentials', async () => {

@@ -10,13 +10,13 @@ export type AcceptedLedger = {
   byTask(): Record<string, TaskLedger>
   /** Runs the synchronous rules of one request and returns what they accepted. */
   collect<Result>(rules: () => Result): { result: Result; accepted: readonly Acceptance[] }
-  /** Records that the client did not receive the reply to these messages. */
+  /** Records that the client may not have received the reply to these messages. */
   markUnheard(accepted: readonly Acceptance[]): void
   clear(): void
 }
 
 /**
- * `unheard`: the tokens of `tokens` with an accepted message whose reply was lost. `firstAt`, `lastAt`: Unix ms of the first and of the
+ * `unheard`: the tokens of `tokens` with an accepted message whose reply was or may have been lost. `firstAt`, `lastAt`: Unix ms of the first and of the
  * last accepted message.
  */
 export type TaskLedger = {

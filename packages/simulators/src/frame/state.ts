@@ -89,11 +89,8 @@ export type SimState = Pick<Simulator, 'ledger' | 'setFaults' | 'requests'> & {
   /** Counts a request to the vendor. */
   noteRequest(): void
   readonly accepted: AcceptedLedger
-  /**
-   * Records messages that were accepted although the client did not receive the reply. `devices` is larger if replies to others may be
-   * lost with it; those are only counted.
-   */
-  noteUnheard(accepted: readonly Acceptance[], devices?: number): void
+  /** Records messages that were accepted although the client did not receive, or may not have received, the reply. */
+  noteUnheard(accepted: readonly Acceptance[]): void
   /** Serves the routes below /_sim/. */
   route(request: SimRequest): SimReply
   /** Puts tokens on the dead list. */
@@ -173,9 +170,9 @@ export function openSimState(options: SimStateOptions): SimState {
       requests++
     },
     hasRule: (name) => faults.rules?.includes(name) ?? false,
-    noteUnheard(messages, devices = messages.length) {
+    noteUnheard(messages) {
       accepted.markUnheard(messages)
-      unheard += devices
+      unheard += messages.length
     },
     setFaults,
     kill(tokens, since = Date.now()) {

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerHttp2Session } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import type { Simulator } from '../simulator.ts'
 import type { Authority } from './authority.ts'
+import type { Acceptance } from './ledger.ts'
 import type { SimState, SimStateOptions } from './state.ts'
 
 /** A request to the simulated vendor, with the state of its connection. */
@@ -46,9 +47,9 @@ export type Sent<Connection> = {
   exchange: TlsExchange<Connection>
   /** Returns false if the client has gone. */
   reply(answer: TlsAnswer): boolean
-  /** Closes the connection. Returns the number of devices recently accepted over it: their replies may be lost with it. */
-  cut(): number
-  noteAccepted(devices: number): void
+  /** Closes the connection. Returns what was recently accepted over it: these replies may be lost with it. */
+  cut(): readonly Acceptance[]
+  noteAccepted(accepted: readonly Acceptance[]): void
 }
 
 /** Maximum length of a request's body. */

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
+import type { Acceptance } from './ledger.ts'
 import { maxBytes, type Sent, type TlsAnswer, type TlsSimOptions } from './tls-exchange.ts'
 
 /** The HTTP/1.1 server of a simulator; it gets its connections by the event `connection`. */
@@ -19,7 +20,7 @@ export function openHttp1Server<Connection>(
       if (!options.http1 && !target.startsWith('/_sim/'))
         return write(response, { status: 505, body: 'HTTP/2 only' })
       const socket = incoming.socket as TLSSocket
-      let accepted = 0
+      let accepted: readonly Acceptance[] = []
       serve({
         exchange: { method, target, headers, rawHeaders, body, connection: connectionOf(socket) },
         reply: (answer) => write(response, answer),
@@ -27,8 +28,8 @@ export function openHttp1Server<Connection>(
           socket.destroy()
           return accepted
         },
-        noteAccepted: (devices) => {
-          accepted = devices
+        noteAccepted: (messages) => {
+          accepted = messages
         },
       })
     })

@@ -1,5 +1,6 @@
 import { constants, performServerHandshake, type ServerHttp2Stream } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
+import type { Acceptance } from './ledger.ts'
 import type { SimState } from './state.ts'
 import { maxBytes, type Sent, type TlsAnswer, type TlsSimOptions } from './tls-exchange.ts'
 
@@ -17,7 +18,7 @@ export function openHttp2Server<Connection>(
       settings: options.firstStreams === undefined ? {} : { maxConcurrentStreams: options.firstStreams },
     })
     const connection = options.openConnection(socket, session)
-    const recent = countRecent()
+    const recent = keepRecent()
     session.on('error', () => session.destroy())
     const refusal = options.refuseConnection?.(connection)
     if (refusal !== undefined) {
@@ -108,26 +109,28 @@ function replyOn(stream: ServerHttp2Stream, { status, headers, body }: TlsAnswer
   return true
 }
 
-/** Counts devices that were accepted over a connection in the last seconds. */
-function countRecent() {
-  let [since, previous, current] = [Date.now(), 0, 0]
+/** Keeps what was accepted over a connection in the last seconds. */
+function keepRecent() {
+  let since = Date.now()
+  let previous: Acceptance[] = []
+  let current: Acceptance[] = []
   const roll = () => {
     const age = Date.now() - since
     if (age < recentMs) return
-    previous = age < 2 * recentMs ? current : 0
-    current = 0
+    previous = age < 2 * recentMs ? current : []
+    current = []
     since = Date.now()
   }
   return {
-    add(devices: number) {
+    add(accepted: readonly Acceptance[]) {
       roll()
-      current += devices
+      current.push(...accepted)
     },
     take() {
       roll()
-      const all = previous + current
-      previous = 0
-      current = 0
+      const all = [...previous, ...current]
+      previous = []
+      current = []
       return all
     },
   }

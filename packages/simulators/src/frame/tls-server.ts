@@ -54,8 +54,8 @@ export async function startTlsSimServer<Connection>(
       const slowDown = strikes(throttle) ? options.throttled(exchange) : undefined
       if (slowDown) return void reply(slowDown)
       const { result, accepted } = state.accepted.collect(() => options.answer(exchange, frame))
-      noteAccepted(accepted.length)
-      if (strikes(cutShare)) state.noteUnheard(accepted, cut())
+      noteAccepted(accepted)
+      if (strikes(cutShare)) state.noteUnheard(cut())
       else if (!reply(result)) state.noteUnheard(accepted)
     }
     if (latencyMs) setTimeout(answer, latencyMs)
