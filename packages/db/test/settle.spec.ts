@@ -172,6 +172,41 @@ describe('claim and settle', () => {
     expect(await findImbalances(db, [taskId])).toEqual([])
   })
 
+  it('returns no device to the native channel that has acknowledged there in between', async () => {
+    const [batch] = await claim()
+    await db.pool.query(
+      `INSERT INTO receipt (task_id, device_id, channel) VALUES ($1, 20, 'fcm'), ($1, 40, 'native')`,
+      [taskId],
+    )
+    const toNode = (node: string, recipients: number[]) => ({
+      channel: 'native' as const,
+      node,
+      recipients,
+      tried: ['fcm' as const],
+    })
+    await settleBatches(db, [
+      settlement(batch!.version, {
+        status: 'mmm',
+        sent: 0,
+        moved: 3,
+        fallback: [
+          toNode('a', [20]),
+          toNode('b', [40]),
+          { channel: 'huawei', certificateId: certificate, recipients: [10], tried: ['fcm'] },
+        ],
+      }),
+    ])
+    const { rows } = await db.pool.query(
+      `SELECT channel, node, size, recipients, status FROM batch WHERE task_id = $1 AND channel <> 'fcm' ORDER BY channel`,
+      [taskId],
+    )
+    expect(rows).toEqual([
+      { channel: 'huawei', node: null, size: 1, recipients: [10], status: '.' },
+      { channel: 'native', node: 'a', size: 1, recipients: [20], status: '.' },
+    ])
+    expect(await findImbalances(db, [taskId])).toEqual([])
+  })
+
   it('groups failures by code: a reworded text neither splits a group nor changes its key', async () => {
     const fail = async (status: string, state: 'retry' | 'settled', text: string) => {
       await db.pool.query(`UPDATE batch SET state = 'released' WHERE task_id = $1`, [taskId])

@@ -7,15 +7,36 @@ import { addRetiredSql } from '../ledger/outbox-rows.ts'
 import { addWhysSql } from '../ledger/why-rows.ts'
 import { inDays } from '../store/days.ts'
 
-/** Batches for the next channels. `done` is a step with columns of the batch and of its task, and the new rows as `fallback`. */
-export const nextBatchesSql = `${insertBatchesSql({
-  from: `done d CROSS JOIN LATERAL jsonb_to_recordset(d.fallback) AS b (${batchRecord})`,
-  task: 'd',
-  taskId: 'd.task_id',
-  state: waitingStateSql('d'),
-  plannedAt: 'd.planned_at',
-})}
+/** Inserts the batches `b` for the next channels. `done` is a step with columns of the batch and of its task. */
+function insertNextSql(batches: string): string {
+  return `${insertBatchesSql({
+    from: `done d CROSS JOIN LATERAL ${batches}`,
+    task: 'd',
+    taskId: 'd.task_id',
+    state: waitingStateSql('d'),
+    plannedAt: 'd.planned_at',
+  })}
   RETURNING task_id, channel, size, hi - lo AS spread`
+}
+
+const fallbackSql = `jsonb_to_recordset(d.fallback) AS b (${batchRecord})`
+
+/** Batches for the next channels: all rows of `fallback` of the step `done`. */
+export const nextBatchesSql = insertNextSql(fallbackSql)
+
+/** Whether the device acknowledged on the native channel, which has counted it as sent then. */
+const isAcknowledgedSql = `EXISTS (SELECT 1 FROM receipt r
+    WHERE r.task_id = d.task_id AND r.device_id = x.id AND r.channel = 'native' AND ${inDays('r.task_id')})`
+
+/** The same without recipients that have acknowledged on the native channel. */
+const unacknowledgedSql = `(
+    SELECT * FROM ${fallbackSql} WHERE b.channel <> 'native'
+    UNION ALL SELECT b.channel, b.certificate_id, b.topic, b.node, b.tried, rest.recipients, rest.size
+    FROM ${fallbackSql} CROSS JOIN LATERAL (
+      SELECT array_agg(x.id ORDER BY x.n)::text AS recipients, count(*)::int AS size
+      FROM unnest(b.recipients::bigint[]) WITH ORDINALITY AS x (id, n) WHERE NOT ${isAcknowledgedSql}
+    ) rest WHERE b.channel = 'native' AND rest.size > 0
+  ) b`
 
 // The first step of both statements.
 // done: writes the batches whose version is the expected one. `sending` keeps the lease; `retry` puts the batch back with only
@@ -75,7 +96,7 @@ const doneDeltas = 'SELECT task_id, channel, sent, failed, moved, expired, cance
 // suspects: certificates that the guard protects, by this minute and the ones before it in the window.
 // dead, unbound, retired: deletes the bindings of dead tokens, unless registered again since, and stores them as retired.
 // next_batches, added, cleared: recipients that move to another channel or to the inbox, and inbox copies no longer needed. A device that has
-//   acknowledged in between (its gateway died after writing) is not written to again.
+//   acknowledged on the native channel in between (its gateway died after writing) does not return to it.
 // records: a message that was written natively before keeps its place in the history.
 // failures, counted, told, told_retired: in this order after all the others, see `after`.
 function fullSettleSql({ records, told }: { records: boolean; told: boolean }): string {
@@ -97,12 +118,12 @@ function fullSettleSql({ records, told }: { records: boolean; told: boolean }): 
 ), retired AS (
   ${retireSql('unbound', "'gone'")} RETURNING 1
 ), next_batches AS (
-  ${nextBatchesSql}
+  ${insertNextSql(unacknowledgedSql)}
 ), added AS (
   INSERT INTO inbox (task_id, device_id, app_id, expires_at, planned_at, tried)
   SELECT d.task_id, x.id, d.app_id, d.deadline, d.planned_at, d.tried || d.channel
   FROM done d CROSS JOIN LATERAL unnest(d.inbox::bigint[]) AS x (id)
-  WHERE NOT EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = d.task_id AND r.device_id = x.id AND ${inDays('r.task_id')})
+  WHERE NOT ${isAcknowledgedSql}
   ON CONFLICT (task_id, device_id) DO UPDATE SET sent_at = NULL, tried = excluded.tried, is_copy = false WHERE inbox.is_copy
   RETURNING task_id
 ), cleared AS (
