@@ -127,14 +127,28 @@ function oauthLogin(
   return {
     key: sessionKey('oauth', clientId, clientSecret),
     async mint(signal) {
+      const held = deps.holds.find(tokenScope)
+      if (held?.kind === 'quota') {
+        const minWait = Math.ceil((held.until - deps.now()) / 1000)
+        throw new CallRefused({ kind: 'throttled', reason: held.reason, minWait })
+      }
       const url = joinUrl(hosts.auth, '/oauth2/v3/token')
       const reply = await requestClientCredentials(http, url, clientId, clientSecret, signal)
       const minted = readAccessToken(reply, deps.now())
-      if (!minted) throw new CallRefused(classifyAuth(reply, deps.now()))
-      return minted
+      if (minted) return minted
+      const outcome = classifyAuth(reply, deps.now())
+      if (outcome.kind === 'throttled') {
+        const { reason, retryAfter = 0, minWait = 0 } = outcome
+        const until = deps.now() + Math.max(retryAfter, minWait) * 1000
+        deps.holds.add(tokenScope, { kind: 'quota', reason, until }, until)
+      }
+      throw new CallRefused(outcome)
     },
   }
 }
+
+/** Held when Huawei refuses token requests for their number: no process asks again before the end. */
+const tokenScope = 'quota messages that need a new access token'
 
 function jwtLogin(account: ServiceAccount, deps: TransportDeps): Login {
   return {

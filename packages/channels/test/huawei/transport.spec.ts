@@ -78,6 +78,27 @@ describe('huawei transport', () => {
     return outcomes
   }
 
+  it('requests no access token for a minute after the token endpoint was busy, in no process', async () => {
+    await start()
+    let time = Date.now()
+    const busy = open({}, { now: () => time })
+    simulator.setFaults({ reply: { status: 503, body: '', path: '/oauth2/v3/token' } })
+    const reason = { code: 'huawei.oauth_503', text: 'oauth 503 too many token requests' }
+    expect(await outcomesOf(busy, [{}])).toEqual([{ kind: 'throttled', reason, minWait: 60 }])
+    simulator.setFaults({})
+    const other = open({}, { now: () => time, holds: busy.deps.holds })
+    const before = simulator.requests()
+    time += 20_000
+    expect(await outcomesOf(other, [{}])).toEqual([{ kind: 'throttled', reason, minWait: 40 }])
+    expect(await other.transport.check(new AbortController().signal)).toMatchObject({
+      ok: false,
+      temporary: true,
+    })
+    expect(simulator.requests()).toBe(before)
+    time += 40_000
+    expect(await send(other, [{}])).toEqual(['accepted'])
+  })
+
   it('lists a token once, however many recipients share it', async () => {
     await start()
     const kinds = await send(open(), [
