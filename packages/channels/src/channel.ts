@@ -41,7 +41,7 @@ export type ClassifiedTask = Pick<Task, 'message' | 'messageClass'>
 /** The vendor cannot carry this message; known before a target is counted. */
 export type Unsupported = {
   unsupported: string
-  /** For want of room: with less data the vendor could carry it. */
+  /** The message is too long; a shorter one could be sent. */
   tooLarge?: true
 }
 

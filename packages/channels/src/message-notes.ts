@@ -120,8 +120,8 @@ function withMember(ext: string): string {
 }
 
 /**
- * A part of which a longer form gives the same payload was cut or left out, if the vendor carries the part at all. That is found by
- * the same comparison with a message that has room. So no vendor needs code that reports what it cut.
+ * If a longer form of a part gives the same payload, the part was cut or left out, unless the vendor does not carry it. Whether it does
+ * is found by the same comparison with a message that has room. So no vendor needs code that reports what it cut.
  */
 function cutNotes<Settings>(
   card: Card,

@@ -397,6 +397,31 @@ WwIDAQAB
     }
   })
 
+  it('records that replies to requests that came together with one that is cut are lost', async () => {
+    const { simulator, client } = await start({ acceptAnyCredentials: true })
+    // The connection is open, so that all messages are written at once.
+    await client.send({ ':method': 'GET', ':path': '/_sim/requests' })
+    simulator.setFaults({ cut: 0.5 })
+    const dice = jest.spyOn(Math, 'random').mockReturnValueOnce(0).mockReturnValue(0.9)
+    try {
+      const sent = Array.from({ length: 10 }, (_, i) =>
+        post(client, 'Bearer any', { message: { token: `d${i}:1`, data: { task_id: '7' } } }),
+      )
+      const results = await Promise.allSettled(sent)
+      expect(new Set(results.map(({ status }) => status))).toEqual(new Set(['rejected']))
+    } finally {
+      dice.mockRestore()
+    }
+    const other = openH2Client(simulator.url, { ca: simulator.ca })
+    opened.push(other)
+    const { body } = await other.send({ ':method': 'GET', ':path': '/_sim/ledger/tasks' })
+    const { tasks, unheard } = JSON.parse(body)
+    const { tokens } = tasks[7]
+    expect(tokens.length).toBeGreaterThan(1)
+    expect(tasks[7].unheard).toEqual(tokens)
+    expect(unheard).toBe(tokens.length)
+  })
+
   it('accepts any credentials with acceptAnyCredentials', async () => {
     const { client } = await start({ accounts: [], acceptAnyCredentials: true })
     const unknown = assertion({ iss: 'x@y.z' }, otherKey)

@@ -11,6 +11,7 @@ const chinese: readonly (readonly [RegExp, string])[] = [
   [/^all messages$/, '全部消息'],
   [/^messages without a channel$/, '未指定通知渠道的消息'],
   [/^messages without a category$/, '未指定类别的消息'],
+  [/^messages that need a new access token$/, '需要新访问令牌的消息'],
   [/^withdrawals$/, '撤回'],
   [/^topic (.+)$/, 'topic 为 $1 的消息'],
   [/^channel ([^,]+)$/, '通知渠道 $1 的消息'],

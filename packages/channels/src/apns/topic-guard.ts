@@ -11,8 +11,11 @@ import type { Watch } from './watch-sends.ts'
  * fewer, it would not restore those that were retired before this guard began.
  */
 const believed = 20
-/** A push that was accepted within this time shows that environment and bundle id are right, so the topic is not held. */
-const windowMs = 600_000
+/**
+ * A topic is held when its tokens have been called dead for this long without an accepted push. Not sooner: a process that has just
+ * started knows of no accepted push, and its first batch may be one of dead tokens.
+ */
+const doubtMs = 600_000
 
 /** What a token of another environment or bundle id gets. Unregistered ones have belonged to the topic. */
 const doubtful: ReadonlySet<string> = new Set(
@@ -22,13 +25,14 @@ const doubtful: ReadonlySet<string> = new Set(
 type Topic = {
   /** Doubtful answers since the last accepted push. */
   dead: number
-  /** Unix ms. */
-  acceptedAt: number
+  /** When the first of them came, Unix ms. */
+  doubtedAt?: number
 }
 
 /**
  * Follows the topics of one certificate. If APNs calls many tokens of a topic dead and accepts none, its environment or bundle id is
- * probably wrong: no further token of it is reported dead, and it is held, while other topics are sent. `scopeOf` names the hold.
+ * probably wrong: no further token of it is reported dead, and if this lasts it is held, while other topics are sent. `scopeOf` names
+ * the hold.
  */
 export function guardTopics(
   defaultTopic: string,
@@ -40,14 +44,15 @@ export function guardTopics(
   function topicOf({ bundleId = defaultTopic }: Recipient): Topic {
     const known = topics.get(bundleId)
     if (known) return known
-    const topic = { dead: 0, acceptedAt: -Infinity }
+    const topic: Topic = { dead: 0 }
     topics.set(bundleId, topic)
     return topic
   }
 
-  function holdIfNoneAccepted(scope: string, { dead, acceptedAt }: Topic, outcome: HeldOutcome): void {
+  function holdIfNoneAccepted(scope: string, { dead, doubtedAt }: Topic, outcome: HeldOutcome): void {
     const at = now()
-    if (dead >= believed && at - acceptedAt >= windowMs) holds.add(scope, outcome, at + refusalHoldMs)
+    if (dead >= believed && doubtedAt !== undefined && at - doubtedAt >= doubtMs)
+      holds.add(scope, outcome, at + refusalHoldMs)
   }
 
   return ({ signal, report }, payloadOf, recipients) => {
@@ -65,9 +70,10 @@ export function guardTopics(
       const topic = topicOf(recipient)
       if (!isDoubtful) {
         topic.dead = 0
-        topic.acceptedAt = now()
+        topic.doubtedAt = undefined
         return outcome
       }
+      topic.doubtedAt ??= now()
       const refused: HeldOutcome = { kind: 'rejected', reason: reasonOfTopic(outcome.reason) }
       doubted.set(scopeOf(payload, recipient), { topic, outcome: refused })
       return ++topic.dead > believed ? refused : outcome

@@ -48,7 +48,7 @@ export async function mintAccessToken(
   return { value: token, renewAt: Math.max(nowMs, expiresAt - renewBeforeMs), expiresAt }
 }
 
-export function assertionOf(settings: FcmSettings, nowMs: number): string {
+function assertionOf(settings: FcmSettings, nowMs: number): string {
   const { clientEmail, privateKey, privateKeyId } = settings
   const iat = Math.floor(nowMs / 1000)
   const claims = { iss: clientEmail, scope, aud: audience, iat, exp: iat + lifeSeconds }

@@ -1,6 +1,7 @@
 import { accepted, type Outcome } from '@herald/domain'
-import { type HttpReply, parseObject } from '../shared/http.ts'
+import { type HttpReply, parseObject, stringsIn } from '../shared/http.ts'
 import {
+  everyone,
   type FailureKind,
   failureOutcome,
   outcomeOfBareStatus,
@@ -68,9 +69,9 @@ export function classifySend(reply: HttpReply, nowMs: number): SendResult {
   const rest = restOf(reply, code, body, data.sendResult, nowMs)
   const listed = new Map<string, Outcome>()
   const listedIn = (list: string) => reason('honor', code, `listed in ${list}`, list)
-  for (const token of strings(data.failTokens))
+  for (const token of stringsIn(data.failTokens))
     listed.set(token, { kind: 'rejected', reason: listedIn('failTokens') })
-  for (const token of strings(data.expireTokens))
+  for (const token of stringsIn(data.expireTokens))
     listed.set(token, { kind: 'gone', reason: listedIn('expireTokens') })
   return { outcomeOf: (token) => listed.get(token) ?? rest, tokenRefused: false }
 }
@@ -126,10 +127,6 @@ function byHttp(reply: HttpReply, nowMs: number): Outcome {
   return outcomeOfBareStatus('honor', reply, nowMs) ?? { kind: 'unavailable', reason: unreadable }
 }
 
-function everyone(outcome: Outcome): () => Outcome {
-  return () => outcome
-}
-
 /** Documented as an integer; a numeric string is accepted too. */
 function codeOf(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? value : undefined
@@ -138,8 +135,4 @@ function codeOf(value: unknown): number | undefined {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
-}
-
-function strings(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }

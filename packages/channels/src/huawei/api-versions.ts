@@ -4,7 +4,7 @@ import { readAccessToken, requestClientCredentials, sessionKey } from '../shared
 import { type HttpReply, joinUrl } from '../shared/http.ts'
 import type { HttpClient } from '../shared/http-client.ts'
 import { CallRefused } from '../shared/outcome.ts'
-import { classifyAuth } from './classify.ts'
+import { classifyAuth, tokenPauseS } from './classify.ts'
 import type { RevokeBody } from './payload.ts'
 import type { V2Body } from './payload-v2.ts'
 import type { V3Body } from './payload-v3.ts'
@@ -30,7 +30,13 @@ export type SendApi<Body> = Login & {
 }
 
 /** Makes access tokens. `key` is the session key under which they are shared. */
-type Login = { key: string; mint(signal?: AbortSignal): Promise<MintedSession> }
+type Login = { key: string; mint(options?: MintOptions): Promise<MintedSession> }
+
+type MintOptions = {
+  signal?: AbortSignal
+  /** Requests a token although Huawei has refused to issue more for now. */
+  ignoresHold?: boolean
+}
 
 /** Base URLs of the certificate's region. */
 type Hosts = { send: string; auth: string }
@@ -126,11 +132,12 @@ function oauthLogin(
 ): Login {
   return {
     key: sessionKey('oauth', clientId, clientSecret),
-    async mint(signal) {
-      const held = deps.holds.find(tokenScope)
+    async mint({ signal, ignoresHold = false } = {}) {
+      const held = ignoresHold ? undefined : deps.holds.find(tokenScope)
       if (held?.kind === 'quota') {
-        const minWait = Math.ceil((held.until - deps.now()) / 1000)
-        throw new CallRefused({ kind: 'throttled', reason: held.reason, minWait })
+        const retryAfter = Math.ceil((held.until - deps.now()) / 1000)
+        const minWait = Math.min(retryAfter, tokenPauseS)
+        throw new CallRefused({ kind: 'throttled', reason: held.reason, retryAfter, minWait })
       }
       const url = joinUrl(hosts.auth, '/oauth2/v3/token')
       const reply = await requestClientCredentials(http, url, clientId, clientSecret, signal)
@@ -147,7 +154,7 @@ function oauthLogin(
   }
 }
 
-/** Held when Huawei refuses token requests for their number: no process asks again before the end. */
+/** Held when Huawei refuses token requests for their number: until the end, no send of any process requests a token. */
 const tokenScope = 'quota messages that need a new access token'
 
 function jwtLogin(account: ServiceAccount, deps: TransportDeps): Login {

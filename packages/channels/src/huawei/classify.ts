@@ -1,6 +1,7 @@
 import { accepted, type Outcome, type Reason } from '@herald/domain'
-import { type HttpReply, parseObject, retryAfterSeconds } from '../shared/http.ts'
+import { type HttpReply, parseObject, retryAfterSeconds, stringsIn } from '../shared/http.ts'
 import {
+  everyone,
   type FailureKind,
   failureOutcome,
   outcomeOfBareStatus,
@@ -140,7 +141,7 @@ function partial(code: string, msg: unknown, rest: Outcome): SendResult {
   const concerned = new Set<string>()
   let part: RefusedPart | undefined
   const detail = typeof msg === 'string' ? parseObject(msg) : undefined
-  for (const token of strings(detail?.illegal_tokens))
+  for (const token of stringsIn(detail?.illegal_tokens))
     refused.set(token, { kind: 'gone', reason: reason('huawei', code, 'illegal token') })
   const byReason = detail?.illegalTokens
   if (typeof byReason === 'object' && byReason !== null)
@@ -148,7 +149,7 @@ function partial(code: string, msg: unknown, rest: Outcome): SendResult {
       const outcome = outcomeOfIllegal(code, name)
       // Tokens of a second part, which only a project of several apps can have, keep their refusal.
       part ??= partsByReason.get(name)
-      for (const token of strings(tokens)) {
+      for (const token of stringsIn(tokens)) {
         refused.set(token, outcome)
         if (part !== undefined && partsByReason.get(name) === part) concerned.add(token)
       }
@@ -182,6 +183,11 @@ export const bySubError: Readonly<Record<string, Row>> = {
   20182: ['unavailable', 'grant_type wrong'],
 }
 
+/** Token requests are limited per five minutes; retrying within a minute only prolongs that. */
+export const tokenPauseS = 60
+/** Whatever the reply asks for: an access token lasts an hour. */
+const maxTokenPauseS = 3600
+
 /**
  * Pure. Returns the outcome of a send that got no access token. Only an error of Huawei's that names the client id or the secret
  * concerns the credentials: any other refusal may come from a proxy or a firewall.
@@ -199,9 +205,9 @@ export function classifyAuth(reply: HttpReply, nowMs: number): Outcome {
   }
   if (status === 429 || status === 503) {
     const throttled = oauthReason(status, 'too many token requests')
-    // Token requests are limited per five minutes; retrying within a minute only prolongs that.
-    const retryAfter = retryAfterSeconds(reply.headers, nowMs)
-    return { kind: 'throttled', reason: throttled, retryAfter, minWait: 60 }
+    const asked = retryAfterSeconds(reply.headers, nowMs)
+    const retryAfter = asked === undefined ? undefined : Math.min(asked, maxTokenPauseS)
+    return { kind: 'throttled', reason: throttled, retryAfter, minWait: tokenPauseS }
   }
   return failureOutcome('unavailable', oauthReason(status, 'no access token'), reply, nowMs)
 }
@@ -219,16 +225,8 @@ function byHttp(reply: HttpReply, nowMs: number): Outcome {
   return outcomeOfBareStatus('huawei', reply, nowMs) ?? { kind: 'unavailable', reason: unreadable }
 }
 
-function everyone(outcome: Outcome): () => Outcome {
-  return () => outcome
-}
-
 /** Documented as a string of digits; numbers occur too. */
 function codeOf(value: unknown): string | undefined {
   const code = typeof value === 'number' ? String(value) : value
   return typeof code === 'string' && /^\d{1,12}$/.test(code) ? code : undefined
-}
-
-function strings(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }

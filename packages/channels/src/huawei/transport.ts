@@ -48,9 +48,13 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
           : v3 && sendThrough(v3, payload.v3, toV3, recipients, context),
       ])
     },
-    /** Asks both versions: devices of one are reached although the other refuses its credentials. */
+    /**
+     * Asks both versions: devices of one are reached although the other refuses its credentials. Requests an access token even while
+     * sends may not: a person's check that succeeds ends the holds of the certificate.
+     */
     async check(signal) {
-      const asked = [askVersion(v2, signal), ...(v3 ? [askVersion(v3, signal)] : [])]
+      const options = { signal, ignoresHold: true }
+      const asked = [askVersion(v2, options), ...(v3 ? [askVersion(v3, options)] : [])]
       const outcomes = await Promise.all(asked)
       const devices = [v2.devices, v3?.devices]
       const failed = outcomes.filter((outcome) => !showsValidCredentials(outcome))
@@ -185,7 +189,7 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
     const last = answers.get(api.devices)
     if (last && deps.now() < last.until) return last.outcome
     // No caller ends it for the others; the HTTP client has a time limit.
-    const outcome = askVersion(api, new AbortController().signal)
+    const outcome = askVersion(api, { signal: new AbortController().signal })
     const answer = { outcome, until: Number.POSITIVE_INFINITY }
     answers.set(api.devices, answer)
     outcome.then(
@@ -197,11 +201,14 @@ export function openTransport(settings: HuaweiSettings, deps: TransportDeps): Tr
     return outcome
   }
 
-  async function askVersion<Body>(api: ApiVersion<Body>, signal: AbortSignal): Promise<Outcome> {
+  async function askVersion<Body>(
+    api: ApiVersion<Body>,
+    options: { signal: AbortSignal; ignoresHold?: boolean },
+  ): Promise<Outcome> {
     try {
       // A stored access token would hide that the secret has changed.
-      const { value } = await api.mint(signal)
-      const reply = await api.post(value, api.probe, [noDevice], signal)
+      const { value } = await api.mint(options)
+      const reply = await api.post(value, api.probe, [noDevice], options.signal)
       return classifySend(reply, deps.now()).outcomeOf(noDevice)
     } catch (error) {
       return outcomeOfError(error)

@@ -1,3 +1,4 @@
+import { within } from '@herald/async'
 import type { Outcome, Reason } from '@herald/domain'
 import type { CheckResult, Recipient, SendContext, Transport, TransportDeps } from '../channel.ts'
 import { untilAborted } from '../shared/abort.ts'
@@ -27,8 +28,12 @@ const root = '/garcia/api/server/push'
 const expandedPicture = '1'
 /** Stored for a task whose picture Meizu refuses. */
 const noPicture = 'none'
-/** The part of a send's time limit that the upload of a picture may take: the rest is for the text. */
-const uploadShare = 3
+/** The part of a send's time limit for which it waits for its picture: the rest is for the text. */
+const pictureShare = 3
+/** After this number of error replies to the upload of its picture, a task is sent without it. */
+const maxUploadErrors = 3
+/** Number of tasks whose error replies are counted; with more, the oldest is forgotten. */
+const maxCountedTasks = 1000
 
 /** A message with the optional parts that it still has. */
 type Draft = {
@@ -44,6 +49,11 @@ type Draft = {
 export function openTransport(settings: MeizuSettings, deps: TransportDeps): Transport<MeizuPayload> {
   const http = openHttpClient(deps)
   const base = settings.region === 'intl' ? (deps.urls.meizuIntl ?? deps.urls.meizu) : deps.urls.meizu
+  const pictureMs = Math.floor(deps.timeoutMs / pictureShare)
+  /** Uploads in progress, by task. */
+  const uploads = new Map<number, Promise<string>>()
+  /** Number of error replies to uploads, by task. */
+  const uploadErrors = new Map<number, number>()
 
   /** A call signed with the secret; there is no access token. */
   async function call(
@@ -70,26 +80,44 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
   }
 
   /** Uploads the picture once per task. If that fails, or takes too long, the text is sent without it. */
-  async function uploadPicture(payload: MeizuPayload, signal: AbortSignal): Promise<string> {
-    const { picture, taskId } = payload
+  async function pictureOf({ picture, taskId }: MeizuPayload, signal: AbortSignal): Promise<string> {
     if (!picture) return noPicture
-    const upload = async () => {
-      const fields = { imgType: expandedPicture, imgUrl: picture }
-      const reply = await call(
-        'POST',
-        '/uploadImg',
-        fields,
-        AbortSignal.timeout(deps.timeoutMs / uploadShare),
-      )
-      if (!isReply(reply) || mayPass(reply)) throw new Error('the picture could not be uploaded')
-      const { imgUrl } = reply.value
-      return reply.code === '200' && typeof imgUrl === 'string' && imgUrl ? imgUrl : noPicture
-    }
     try {
-      return await untilAborted(deps.taskMemory(taskId, 'picture', upload), signal)
+      const uploaded = within(shareUpload(taskId, picture), pictureMs, () => noPicture)
+      return await untilAborted(uploaded, signal)
     } catch {
       return noPicture
     }
+  }
+
+  /** The sends of a task share one upload and its error: otherwise each would make another upload after the one that failed. */
+  function shareUpload(taskId: number, picture: string): Promise<string> {
+    const running = uploads.get(taskId)
+    if (running) return running
+    const started = deps.taskMemory(taskId, 'picture', () => upload(taskId, picture))
+    uploads.set(taskId, started)
+    const forget = () => uploads.delete(taskId)
+    started.then(forget, forget)
+    return started
+  }
+
+  /** An error that may pass is thrown, so that a later send uploads the picture again. */
+  async function upload(taskId: number, picture: string): Promise<string> {
+    const fields = { imgType: expandedPicture, imgUrl: picture }
+    const reply = await call('POST', '/uploadImg', fields, AbortSignal.timeout(pictureMs))
+    if ((!isReply(reply) || mayPass(reply)) && countUploadError(taskId) < maxUploadErrors)
+      throw new Error('the picture could not be uploaded')
+    uploadErrors.delete(taskId)
+    if (!isReply(reply) || reply.code !== '200') return noPicture
+    const { imgUrl } = reply.value
+    return typeof imgUrl === 'string' && imgUrl ? imgUrl : noPicture
+  }
+
+  function countUploadError(taskId: number): number {
+    const count = (uploadErrors.get(taskId) ?? 0) + 1
+    uploadErrors.set(taskId, count)
+    if (uploadErrors.size > maxCountedTasks) uploadErrors.delete(uploadErrors.keys().next().value as number)
+    return count
   }
 
   /** Returns the outcome of a request that is too large for one token. */
@@ -147,7 +175,7 @@ export function openTransport(settings: MeizuSettings, deps: TransportDeps): Tra
   ): Promise<void> {
     if (recipients.length === 0) return
     const { tokens, reportToken } = distinctTokens(recipients, report)
-    const picture = await uploadPicture(payload, signal)
+    const picture = await pictureOf(payload, signal)
     const draft = { payload, picture, parts: partsOf(payload, picture) }
     await push(draft, tokens, signal, reportToken)
   }

@@ -44,6 +44,11 @@ export function readInteger(value: unknown): number | undefined {
   return typeof number === 'number' && Number.isInteger(number) ? number : undefined
 }
 
+/** Returns the strings of a list in a reply; none if the value is not a list. */
+export function stringsIn(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
+}
+
 /** Joins a base URL, with or without a slash at its end, and a path. */
 export function joinUrl(base: string, path: string): string {
   return base.replace(/\/+$/, '') + path

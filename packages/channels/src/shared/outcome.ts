@@ -18,6 +18,11 @@ export type FailureKind = Exclude<Outcome['kind'], 'accepted' | 'quota'>
 /** Attempts for a code that no table contains. It may be permanent, and a message that is retried until its ttl looks like abuse. */
 export const unknownCodeTries = 3
 
+/** The same outcome for every token of a request. */
+export function everyone(outcome: Outcome): () => Outcome {
+  return () => outcome
+}
+
 /** Returns a failed outcome; if it is temporary, with the reply's Retry-After. */
 export function failureOutcome(
   kind: FailureKind,

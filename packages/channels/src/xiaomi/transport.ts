@@ -55,35 +55,50 @@ export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Tr
     report: ReportToken,
   ): Promise<void> {
     type Part = { tokens: readonly string[]; checkedTargets?: true }
-    const parts: Part[] = [{ tokens: all }]
-    let sent = payload
+    /** Parts to send at the same time: all, or the halves of calls that were refused for a regid that Xiaomi does not name. */
+    let next: Part[] = [{ tokens: all }]
+    let wanted = payload
     let stopped: Outcome | undefined
-    for (let part = parts.pop(); part; part = parts.pop()) {
-      const { tokens } = part
-      const result: SendResult = stopped ? { whole: stopped } : await callOnce(sent, tokens, signal)
-      if ('outcomeOf' in result) {
-        for (const token of tokens) report(token, result.outcomeOf(token))
-        continue
+
+    async function sendPart(start: Part): Promise<void> {
+      const parts = [start]
+      for (let part = parts.pop(); part; part = parts.pop()) {
+        const { tokens } = part
+        // By the time of the reply, another part may have changed `wanted`.
+        const sent = wanted
+        const result: SendResult = stopped ? { whole: stopped } : await callOnce(sent, tokens, signal)
+        if ('outcomeOf' in result) {
+          for (const token of tokens) report(token, result.outcomeOf(token))
+          continue
+        }
+        const { whole, cause } = result
+        const isOne = tokens.length === 1
+        const plain = cause === 'receipts' ? withoutReceipts(sent) : undefined
+        if (plain) {
+          if (whole.kind === 'rejected') deps.holds.add(receiptScope, whole, deps.now() + refusalHoldMs)
+          wanted = plain
+          parts.push(part)
+        } else if (cause === 'targets' && !isOne && !part.checkedTargets) {
+          // Each half is sent once more: one wrong reply must not retire a thousand tokens.
+          const [first, second] = halvesOf(tokens)
+          parts.push({ tokens: second, checkedTargets: true }, { tokens: first, checkedTargets: true })
+        } else if (cause === 'too-large' && !isOne) {
+          const [first, second] = halvesOf(tokens)
+          parts.push({ ...part, tokens: second }, { ...part, tokens: first })
+        } else if (cause === 'one-target' && !isOne) {
+          for (const half of halvesOf(tokens)) next.push({ ...part, tokens: half })
+        } else {
+          // What concerns every request, or is too large for one token, would be the same for the rest.
+          if (cause === 'too-large' || concernsAll(whole)) stopped = whole
+          for (const token of tokens) report(token, whole)
+        }
       }
-      const { whole, cause } = result
-      const isOne = tokens.length === 1
-      const plain = cause === 'receipts' ? withoutReceipts(sent) : undefined
-      if (plain) {
-        if (whole.kind === 'rejected') deps.holds.add(receiptScope, whole, deps.now() + refusalHoldMs)
-        sent = plain
-        parts.push(part)
-      } else if (cause === 'targets' && !isOne && !part.checkedTargets) {
-        // Each half is sent once more: one wrong reply must not retire a thousand tokens.
-        const [first, second] = halvesOf(tokens)
-        parts.push({ tokens: second, checkedTargets: true }, { tokens: first, checkedTargets: true })
-      } else if ((cause === 'one-target' || cause === 'too-large') && !isOne) {
-        const [first, second] = halvesOf(tokens)
-        parts.push({ ...part, tokens: second }, { ...part, tokens: first })
-      } else {
-        // What concerns every request, or is too large for one token, would be the same for the rest.
-        if (cause === 'too-large' || concernsAll(whole)) stopped = whole
-        for (const token of tokens) report(token, whole)
-      }
+    }
+
+    while (next.length > 0) {
+      const round = next
+      next = []
+      await eachConcurrently(round, callsAtOnce, sendPart)
     }
   }
 
@@ -98,7 +113,7 @@ export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Tr
     report: ReportToken,
   ): Promise<void> {
     let forAll: Outcome | undefined
-    await eachConcurrently(tokens, withdrawalsAtOnce, async (token) => {
+    await eachConcurrently(tokens, callsAtOnce, async (token) => {
       const outcome = forAll ?? (await withdrawOne(fields, token, signal))
       if (concernsAll(outcome)) forAll = outcome
       report(token, outcome)
@@ -183,7 +198,7 @@ export function openTransport(settings: XiaomiSettings, deps: TransportDeps): Tr
 }
 
 /** A thousand calls of 200 ms each then end within the time limit of a send. What Xiaomi refuses as too fast is tried again. */
-const withdrawalsAtOnce = 16
+const callsAtOnce = 16
 
 /** Xiaomi refused the receipt address. Messages without it arrive, and only their receipts are missing. */
 const receiptScope = 'without receipts'

@@ -493,11 +493,12 @@ describe('the APNs transport', () => {
   })
 
   it.each(['BadDeviceToken', 'DeviceTokenNotForTopic'])(
-    'holds a topic of which every token is called dead (%s), and sends to the others',
+    'holds a topic of which every token has been called dead for ten minutes (%s), and sends to the others',
     async (word) => {
-      const simulator = await startSimulator()
+      let now = Date.now()
+      const simulator = await startSimulator({ now: () => now })
       const other = 'com.example.Other'
-      const deps = depsFor(simulator)
+      const deps = depsFor(simulator, { now: () => now })
       const transport = openFor(deps, tokenCertificate(p8, { extra: { bundle_ids: [other] } }))
       simulator.setFaults({ reply: { status: 400, body: { reason: word }, path: '/3/device/c' } })
       const recipients = recipientsOf(40).map((one, index) =>
@@ -509,6 +510,9 @@ describe('the APNs transport', () => {
       expect(outcomes.filter((outcome) => outcome?.kind === 'gone')).toHaveLength(12)
       expect(outcomes.filter((outcome) => outcome?.kind === 'rejected')).toHaveLength(10)
       expect(outcomes.filter((outcome) => outcome?.kind === 'accepted')).toHaveLength(10)
+      expect(deps.holds.find(`topic ${other}`)).toBeUndefined()
+      now += minutes(10)
+      expect(kinds(await send(transport, recipients.slice(0, 30)))).toEqual(['rejected'])
       expect(deps.holds.find(`topic ${other}`)).toMatchObject({
         kind: 'rejected',
         reason: {

@@ -223,11 +223,15 @@ describe('huawei token replies', () => {
     expect(classifyAuth(reply(status), now).kind).toBe('unavailable')
   })
 
-  it('waits at least a minute after 503, longer with Retry-After', () => {
+  it('waits at least a minute after 503, longer with Retry-After, at most an hour', () => {
     expect(classifyAuth(reply(503), now)).toMatchObject({ kind: 'throttled', minWait: 60 })
-    expect(classifyAuth(reply(503, '', { 'retry-after': '120' }), now)).toMatchObject({
-      retryAfter: 120,
-      minWait: 60,
-    })
+    for (const [asked, retryAfter] of [
+      ['120', 120],
+      ['86400', 3600],
+    ] as const)
+      expect(classifyAuth(reply(503, '', { 'retry-after': asked }), now)).toMatchObject({
+        retryAfter,
+        minWait: 60,
+      })
   })
 })

@@ -89,14 +89,40 @@ describe('huawei transport', () => {
     const other = open({}, { now: () => time, holds: busy.deps.holds })
     const before = simulator.requests()
     time += 20_000
-    expect(await outcomesOf(other, [{}])).toEqual([{ kind: 'throttled', reason, minWait: 40 }])
-    expect(await other.transport.check(new AbortController().signal)).toMatchObject({
-      ok: false,
-      temporary: true,
-    })
+    expect(await outcomesOf(other, [{}])).toEqual([
+      { kind: 'throttled', reason, retryAfter: 40, minWait: 40 },
+    ])
     expect(simulator.requests()).toBe(before)
     time += 40_000
     expect(await send(other, [{}])).toEqual(['accepted'])
+  })
+
+  it('requests none as long as Retry-After says, at most an hour', async () => {
+    await start()
+    let time = Date.now()
+    const busy = open({}, { now: () => time })
+    const headers = { 'retry-after': '86400' }
+    simulator.setFaults({ reply: { status: 429, headers, body: '', path: '/oauth2/v3/token' } })
+    const throttled = { kind: 'throttled', reason: { code: 'huawei.oauth_429' }, minWait: 60 }
+    expect(await outcomesOf(busy, [{}])).toMatchObject([{ ...throttled, retryAfter: 3600 }])
+    simulator.setFaults({})
+    const before = simulator.requests()
+    time += 3_000_000
+    expect(await outcomesOf(busy, [{}])).toMatchObject([{ ...throttled, retryAfter: 600 }])
+    expect(simulator.requests()).toBe(before)
+    time += 600_000
+    expect(await send(busy, [{}])).toEqual(['accepted'])
+  })
+
+  it('requests one for a check all the same', async () => {
+    await start()
+    const busy = open()
+    simulator.setFaults({ reply: { status: 503, body: '', path: '/oauth2/v3/token' } })
+    expect(await send(busy, [{}])).toEqual(['throttled'])
+    expect(await check(busy.transport)).toMatchObject({ ok: false, temporary: true })
+    simulator.setFaults({})
+    expect(await check(busy.transport)).toEqual({ ok: true })
+    expect(await send(busy, [{}])).toEqual(['throttled'])
   })
 
   it('lists a token once, however many recipients share it', async () => {
@@ -296,6 +322,17 @@ describe('huawei transport', () => {
       // One request per message, and for the question an access token and a probe.
       expect(simulator.requests() - before).toBe(40 + 2)
       expect(await send(both, [{}])).toEqual(['accepted'])
+    })
+
+    it('does not ask the other version while Huawei issues no access tokens', async () => {
+      await start()
+      const both = open({ certificate: account.json })
+      simulator.setFaults({ reply: { status: 503, body: '', path: '/oauth2/v3/token' } })
+      expect(await send(both, [{}])).toEqual(['throttled'])
+      refuse('/v3/')
+      const before = simulator.requests()
+      expect(await send(both, [{ harmony: true }])).toEqual(['misconfigured'])
+      expect(simulator.requests() - before).toBe(1)
     })
 
     it('asks the other version again after a minute', async () => {

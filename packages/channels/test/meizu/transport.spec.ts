@@ -2,7 +2,7 @@ import type { Message } from '@herald/domain'
 import { type MeizuSimulatorOptions, startMeizuSimulator } from '@herald/simulators/meizu'
 import { type SimReply, startSimServer } from '@herald/simulators/server'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { isUnsupported, type Task } from '../../src/channel.ts'
+import { isUnsupported, type Task, type TransportDeps } from '../../src/channel.ts'
 import { adapter as meizu } from '../../src/meizu/channel.ts'
 import { outcomesOf } from '../outcomes-of.ts'
 import { sampleDeps, sampleNow, sampleTask, sampleUrls } from '../samples.ts'
@@ -36,13 +36,13 @@ async function simulate(options: MeizuSimulatorOptions = {}) {
   return simulator
 }
 
-/** A vendor with replies defined by the test; stores the forms it receives. */
+/** A vendor with replies defined by the test, perhaps as promises; stores the forms it receives. */
 async function pretend(answer: (path: string, form: URLSearchParams) => unknown) {
   const calls: { path: string; form: URLSearchParams }[] = []
   const server = await startSimServer({
-    otherwise({ path, form }): SimReply {
+    async otherwise({ path, form }): Promise<SimReply> {
       calls.push({ path, form: form() })
-      return { body: answer(path, form()) }
+      return { body: await answer(path, form()) }
     },
     throttled: () => undefined,
     unavailable: () => ({ status: 500, body: '' }),
@@ -160,6 +160,56 @@ describe('the Meizu transport', () => {
     const [first, second] = calls.flatMap(({ form }) => form.get('messageJson') ?? [])
     expect(first).not.toContain('meizu.example')
     expect(second).toContain('meizu.example')
+  })
+
+  it('uploads a picture three times if the error never passes, then sends the rest of the task without it', async () => {
+    const { url, calls } = await pretend((path) =>
+      path.endsWith('/uploadImg') ? { code: '500', message: '', value: '' } : ok,
+    )
+    const { transport, payloadOf } = connect(url, { vip: true })
+    const image = payloadOf({ type: 'image', attachmentUrl: 'https://example.com/p.png' })
+    for (let i = 0; i < 5; i++)
+      expect(await outcomesOf(transport, image, tokens(1))).toEqual([{ kind: 'accepted' }])
+    expect(calls.filter(({ path }) => path.endsWith('/uploadImg'))).toHaveLength(3)
+  })
+
+  it('uploads a picture with a time limit that is not a multiple of three', async () => {
+    const { url, calls } = await pretend((path) =>
+      path.endsWith('/uploadImg')
+        ? { ...ok, value: { imgType: 1, imgUrl: 'https://meizu.example/1.png' } }
+        : ok,
+    )
+    const { transport, payloadOf } = connect(url, { vip: true }, { timeoutMs: 10_000 })
+    const image = payloadOf({ type: 'image', attachmentUrl: 'https://example.com/p.png' })
+    expect(await outcomesOf(transport, image, tokens(1))).toEqual([{ kind: 'accepted' }])
+    expect(calls.at(-1)!.form.get('messageJson')).toContain('https://meizu.example/1.png')
+  })
+
+  describe('while the upload of a picture gets no reply', () => {
+    const never = new Promise<never>(() => {})
+    const sendSix = async (taskMemory: TransportDeps['taskMemory']) => {
+      const { url, calls } = await pretend((path) => (path.endsWith('/uploadImg') ? never : ok))
+      const { transport, payloadOf } = connect(url, { vip: true }, { timeoutMs: 3000, taskMemory })
+      const image = payloadOf({ type: 'image', attachmentUrl: 'https://example.com/p.png' })
+      const sends = Array.from({ length: 6 }, () => outcomesOf(transport, image, tokens(1)))
+      expect((await Promise.all(sends)).flat()).toEqual(Array(6).fill({ kind: 'accepted' }))
+      return calls.map(({ path }) => path.split('/').at(-1)).sort()
+    }
+
+    it('sends without it, after one upload for all calls of the task', async () => {
+      let turn: Promise<unknown> = Promise.resolve()
+      // As the store does it: the others wait, and after a failure the next one makes the value.
+      const taskMemory: TransportDeps['taskMemory'] = (_taskId, _key, make) => {
+        const made = turn.then(make, make)
+        turn = made
+        return made
+      }
+      expect(await sendSix(taskMemory)).toEqual([...Array(6).fill('pushByPushId'), 'uploadImg'])
+    })
+
+    it('sends without it if another process makes the upload', async () => {
+      expect(await sendSix(() => never)).toEqual(Array(6).fill('pushByPushId'))
+    })
   })
 
   it('sends pictures and pass-through messages of entitled applications to the simulator', async () => {

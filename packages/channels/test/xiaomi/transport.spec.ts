@@ -31,7 +31,7 @@ beforeEach(async () => {
     bodies.push(body)
     headers.push(request.headers)
     const fields = new URLSearchParams(body)
-    const replied = answer((fields.get('registration_id') ?? '').split(','), fields)
+    const replied = await answer((fields.get('registration_id') ?? '').split(','), fields)
     response.writeHead(status).end(typeof replied === 'string' ? replied : JSON.stringify(replied))
   })
   url = `http://127.0.0.1:${await listen(server)}/`
@@ -80,6 +80,43 @@ describe('xiaomi transport', () => {
       return targets.includes('T700') ? [] : targets
     })
     expect(reached.sort()).toEqual(many.filter((token) => token !== 'T700').sort())
+  })
+
+  describe('in its search for an unknown device', () => {
+    const eight = Array.from({ length: 8 }, (_, i) => `T${i}`)
+    /** Each half of the eight gets its reply when both have arrived. */
+    const answerHalvesTogether = (replyTo: typeof answer) => {
+      const both = Promise.withResolvers<void>()
+      let arrived = 0
+      answer = async (targets, fields) => {
+        if (targets.length === 4 && ++arrived === 2) both.resolve()
+        if (targets.length === 4) await both.promise
+        return replyTo(targets, fields)
+      }
+    }
+
+    it('sends both halves at the same time', async () => {
+      answerHalvesTogether((targets) => ({
+        code: targets.includes('T1') || targets.includes('T6') ? 10029 : 0,
+      }))
+      const outcomes = kinds(await send(eight))
+      expect(eight.filter((_, i) => outcomes[i] !== 'accepted')).toEqual(['T1', 'T6'])
+      expect([outcomes[1], outcomes[6]]).toEqual(['gone', 'gone'])
+      // All regids, both halves, four quarters, and the regids of two quarters.
+      expect(bodies).toHaveLength(1 + 2 + 4 + 4)
+    })
+
+    it('sends both halves again without receipts if both are refused for their address', async () => {
+      answerHalvesTogether((targets, fields) => ({
+        code: targets.length === 8 ? 10029 : fields.has('extra.callback') ? 10025 : 0,
+      }))
+      const sent: XiaomiPayload = {
+        ...payload,
+        fields: { title: 't', 'extra.callback': 'https://a.example/cb', 'extra.callback.type': '243' },
+      }
+      expect(kinds(await send(eight, { sent }))).toEqual(Array(8).fill('accepted'))
+      expect(bodies.map((body) => body.includes('extra.callback'))).toEqual([true, true, true, false, false])
+    })
   })
 
   it('accepts “no valid target” for one token immediately', async () => {

@@ -45,7 +45,7 @@ export type TlsSimFrame = Simulator & SimState & { ca: string; authority: Author
 /** One request and how to reply to it, independent of the HTTP version. */
 export type Sent<Connection> = {
   exchange: TlsExchange<Connection>
-  /** Returns false if the client has gone. */
+  /** Returns false if the client has gone, or the connection was cut. */
   reply(answer: TlsAnswer): boolean
   /** Closes the connection. Returns what was recently accepted over it: these replies may be lost with it. */
   cut(): readonly Acceptance[]

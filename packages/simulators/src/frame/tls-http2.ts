@@ -19,6 +19,7 @@ export function openHttp2Server<Connection>(
     })
     const connection = options.openConnection(socket, session)
     const recent = keepRecent()
+    let isCut = false
     session.on('error', () => session.destroy())
     const refusal = options.refuseConnection?.(connection)
     if (refusal !== undefined) {
@@ -71,8 +72,15 @@ export function openHttp2Server<Connection>(
             body,
             connection,
           },
-          reply: (answer) => replyOn(stream, answer),
-          cut: () => {
+          reply(answer) {
+            if (!isCut) return replyOn(stream, answer)
+            // The caller counts it as lost: a second cut must not return it too.
+            recent.take()
+            return false
+          },
+          cut() {
+            // Requests that arrived together with this one are still served in this turn, but get no reply.
+            isCut = true
             setImmediate(() => socket.destroy())
             return recent.take()
           },
