@@ -24,7 +24,8 @@ export type RecipientResult =
 /** Recipients of one attempt by what happens to them next; `index` is the position in the batch's recipients. */
 export type SortedResults = Record<Ending, number[]> & {
   sent: number[]
-  nextChannel: { index: number; reason: Reason; waitIfNone?: number }[]
+  /** `inTrouble`: the result was throttled or unavailable. */
+  nextChannel: { index: number; reason: Reason; waitIfNone?: number; inTrouble?: boolean }[]
   retry: { index: number; reason: Reason; wait: number }[]
   gone: { index: number; since?: number }[]
   /** Number of recipients whose token the vendor called good or dead. */
@@ -77,11 +78,12 @@ export function sortResults(
       sorted.answered++
       sorted.gone.push({ index, since: result.since })
     }
-    if (result.kind === 'throttled' || result.kind === 'unavailable') sorted.troubled = true
+    const inTrouble = result.kind === 'throttled' || result.kind === 'unavailable'
+    if (inTrouble) sorted.troubled = true
     if (result.kind === 'unavailable' && result.maxTries !== undefined) sorted.unknownCode = true
     const verdict = judge(result, trouble)
     if (verdict.do === 'nextChannel')
-      sorted.nextChannel.push({ index, reason: verdict.reason, waitIfNone: verdict.waitIfNone })
+      sorted.nextChannel.push({ index, reason: verdict.reason, waitIfNone: verdict.waitIfNone, inTrouble })
     else sorted.retry.push({ index, reason: result.reason, wait: verdict.wait })
   }
   return sorted
@@ -108,11 +110,11 @@ export type Fold = {
 }
 
 /**
- * Recipients that are retried wait together, up to this many seconds, for the longest of their waits: a vendor that asks to wait is not called
- * earlier because another recipient of the batch could be tried.
+ * Recipients that are retried, and those of a vendor in trouble that have no other channel, wait together, up to this many seconds, for the
+ * longest of their waits: a vendor that asks to wait is not called earlier because another recipient of the batch could be tried.
  */
 const MAX_RETRY_WAIT = PATIENCE_SECONDS
-/** Those that only stay for want of another channel delay the others up to this many seconds. A daily quota must not. */
+/** All others that only stay for want of another channel delay the batch up to this many seconds. A daily quota must not. */
 const MAX_OTHER_WAIT = 120
 
 /** The next routes of recipients. */
@@ -162,7 +164,7 @@ export function foldAttempt(
     }
   }
   for (const { index, reason } of sorted.retry) note('pending', reason, undefined, index)
-  for (const { index, reason, waitIfNone } of sorted.nextChannel) {
+  for (const { index, reason, waitIfNone, inTrouble } of sorted.nextChannel) {
     const device = batch.recipients[index]!
     if (waitIfNone !== undefined) inbox.delete(device)
     if (rerouted.has(device) || inbox.has(device)) {
@@ -170,8 +172,9 @@ export function foldAttempt(
       fold.moved++
       note('moved', reason, device, index)
     } else if (waitIfNone !== undefined) {
-      const wait = plan.otherUnavailable?.has(device) ? Math.min(waitIfNone, OFFER_SECONDS) : waitIfNone
-      waits.push({ wait, upTo: MAX_OTHER_WAIT })
+      const isOffered = waitIfNone > OFFER_SECONDS && plan.otherUnavailable?.has(device)
+      const wait = isOffered ? OFFER_SECONDS : waitIfNone
+      waits.push({ wait, upTo: inTrouble && !isOffered ? MAX_RETRY_WAIT : MAX_OTHER_WAIT })
       note('pending', reason, undefined, index)
     } else {
       status[index] = letters.failed

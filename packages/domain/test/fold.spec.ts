@@ -259,25 +259,25 @@ describe('foldAttempt', () => {
     expect(foldAttempt(batch, sorted, emptyPlan).wait).toBe(9)
   })
 
-  it('does not retry before the vendor’s Retry-After because the governor asks for less', () => {
-    const sorted = sortResults(
-      resultsOf(
-        { kind: 'throttled', reason: why('slow'), retryAfter: 200 },
-        { kind: 'deferred', reason: why('rate'), wait: 1 },
-      ),
-      trouble,
-    )
-    expect(foldAttempt(batch, sorted, emptyPlan).wait).toBe(200)
-  })
+  it.each([0, 150, PATIENCE_SECONDS])(
+    'does not retry before the vendor’s Retry-After because the governor asks for less: after %i s of trouble',
+    (troubledFor) => {
+      const sorted = sortResults(
+        resultsOf(
+          { kind: 'throttled', reason: why('slow'), retryAfter: 200 },
+          { kind: 'deferred', reason: why('rate'), wait: 1 },
+        ),
+        { ...trouble, troubledFor },
+      )
+      expect(foldAttempt(batch, sorted, emptyPlan).wait).toBe(200)
+    },
+  )
 
-  it('retries without waiting for recipients that are only offered to a closed channel again', () => {
-    const sorted = sortResults(
-      resultsOf(
-        { kind: 'unsent', reason: why('closed') },
-        { kind: 'deferred', reason: why('rate'), wait: 1 },
-      ),
-      trouble,
-    )
+  it.each<[string, RecipientResult]>([
+    ['a closed certificate', { kind: 'unsent', reason: why('closed') }],
+    ['a long Retry-After', { kind: 'throttled', reason: why('slow'), retryAfter: 3600 }],
+  ])('does not wait for recipients that are only offered to a closed channel again: %s', (_, one) => {
+    const sorted = sortResults(resultsOf(one, { kind: 'deferred', reason: why('rate'), wait: 1 }), trouble)
     const plan = { ...emptyPlan, otherUnavailable: new Set([11]) }
     expect(foldAttempt(batch, sorted, plan).wait).toBe(1)
   })
