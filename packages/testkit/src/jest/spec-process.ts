@@ -16,7 +16,7 @@ process.once('message', async (file: SpecFile) => {
     }),
   )
   // Timers and servers that the spec file left open must not keep the process.
-  process.send?.(outcome, () => process.exit())
+  process.send?.(outcome, (error: Error | null) => process.exit(error ? 1 : 0))
 })
 // The runner has ended.
 process.once('disconnect', () => process.exit(1))

@@ -56,8 +56,9 @@ function outcomeOf(child: ChildProcess): Promise<SpecOutcome> {
       outcome = message as SpecOutcome
     })
     child.once('error', reject)
-    // Not before the exit: it ends the programs that the spec file started.
-    child.once('exit', (code, signal) => {
+    // Not before the exit, which ends the programs that the spec file started. `close` also comes after the last message; on a busy machine
+    // `exit` may come before it.
+    child.once('close', (code, signal) => {
       const message = `The process of the spec file ended with ${signal ?? code} before its tests did.`
       resolve(outcome ?? { error: { message, stack: message, type: 'Error' } as SerializableError })
     })
