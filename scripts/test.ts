@@ -2,7 +2,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { runChecks } from './check.ts'
+import { memoryFolder } from './memory-folder.ts'
 import { root, runProgram } from './run-program.ts'
+
+// Programs that specs start inherit it.
+if (!process.env.TMPDIR) process.env.TMPDIR = memoryFolder() ?? tmpdir()
 
 // Arguments select specs (`npm test -- packages/db`); the checks of the whole tree are skipped then.
 const selection = process.argv.slice(2)
