@@ -18,8 +18,8 @@ const filled = (text: string, values: Record<string, string | number>) =>
   text.replaceAll(/{{(\w+)}}/g, (_, name: string) => String(values[name]))
 
 /**
- * The work of an operator's day, from signing in to signing out: with the mouse and with the keyboard alone, in both languages. The parts of it
- * are checked in detail by the other browser specs.
+ * The work of an operator's day, from signing in to signing out: with the mouse in English, and with the keyboard alone in Chinese. The parts of
+ * it are checked in detail by the other browser specs.
  */
 describeInBrowser('the day of an operator', () => {
   let herald: TestConsole
@@ -31,9 +31,10 @@ describeInBrowser('the day of an operator', () => {
     },
   })
 
-  const walks = (Object.keys(languages) as (keyof typeof languages)[]).flatMap((language) =>
-    (Object.keys(hands) as (keyof typeof hands)[]).map((hand) => [language, hand] as const),
-  )
+  const walks = [
+    ['en', 'mouse'],
+    ['zh', 'keyboard'],
+  ] as const
   for (const [language, hand] of walks)
     step(`is done by ${hand} in ${language === 'en' ? 'English' : 'Chinese'}`, async () => {
       const locale = language === 'en' ? 'en-US' : 'zh-CN'

@@ -6,17 +6,32 @@ import { untranslated } from './dictionary.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Serious and critical findings of axe, one per line; by all rules, or all findings of the given ones. */
+/** Less serious rules of axe, which all pages keep. */
+const structure = [
+  'empty-table-header',
+  'heading-order',
+  'landmark-no-duplicate-banner',
+  'landmark-unique',
+  'target-size',
+]
+
+/** Findings of axe, one per line: serious and critical ones and those of `structure`, or all of the given rules. */
 export async function accessibilityProblems(page: Page, rules?: string[]): Promise<string[]> {
   // The debugger may evaluate scripts in spite of the page's content security policy.
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(`${axe}; undefined`)
-  return page.evaluate(async (runOnly) => {
-    const { axe } = window as unknown as { axe: { run(options: object): Promise<AxeResults> } }
-    const { violations } = await axe.run({ resultTypes: ['violations'], runOnly })
-    return violations
-      .filter(({ impact }) => runOnly || impact === 'serious' || impact === 'critical')
-      .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
-  }, rules)
+  return page.evaluate(
+    async ({ rules, structure }) => {
+      const { axe } = window as unknown as { axe: { run(options: object): Promise<AxeResults> } }
+      const { violations } = await axe.run({ resultTypes: ['violations'], runOnly: rules })
+      return violations
+        .filter(
+          ({ id, impact }) =>
+            rules || impact === 'serious' || impact === 'critical' || structure.includes(id),
+        )
+        .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
+    },
+    { rules, structure },
+  )
 }
 
 /**
