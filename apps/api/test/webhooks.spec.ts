@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import { moveOutbox } from '@herald/db/events'
 import { eventNames } from '@herald/domain'
-import { closeServer, listen } from '@herald/testkit'
+import { closeServer, listen, until } from '@herald/testkit'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { createWebhookCalls } from '../src/webhook-calls.ts'
 import { freeLimits, openTestApi, type TestApi } from './harness.ts'
@@ -95,6 +95,19 @@ describe('webhooks and the stream of events', () => {
       ...['webhook.save', 'webhook.save', 'webhook.save', 'webhook.test', 'webhook.save', 'webhook.remove'],
     ])
     expect(JSON.stringify(rows)).not.toContain('whsec_')
+  })
+
+  it('takes an event that is named several times once', async () => {
+    const events = (length: number) => Array.from({ length }, (_, i) => eventNames[i % 2]!)
+    const added = await put({ name: 'twice', url, events: events(100) })
+    expect(added.code).toBe(200)
+    expect((await list())[0].events.sort()).toEqual(eventNames.slice(0, 2).sort())
+    expect(await put({ name: 'twice', url, events: events(101) })).toMatchObject({
+      code: 40002,
+      message: 'events must have at most 100 items.',
+    })
+    const removed = { body: { webhook_id: added.data.webhook_id } }
+    expect((await api.call('/admin/webhook/remove', removed)).code).toBe(200)
   })
 
   it('says what is wrong', async () => {
@@ -250,6 +263,22 @@ describe('webhooks and the stream of events', () => {
     await replay(Math.floor(Date.now() / 1000) - 3600)
     expect(await list()).toMatchObject([{ backlog: 3 }])
     expect(await replay('x')).toMatchObject({ code: 40002 })
+  })
+
+  it('has events of tasks without a webhook while it is read', async () => {
+    const readOn = (day: string) =>
+      api.deps.db.pool.query(`UPDATE application SET events_read_on = ${day} WHERE id = $1`, [api.appId])
+    const untilLevel = (level: number) => until(async () => (await taskEvents()) === level)
+    for (const { webhook_id } of await list())
+      await api.call('/admin/webhook/remove', { body: { webhook_id } })
+    await readOn('NULL')
+    await untilLevel(0)
+    await api.call('/admin/event/list', { body: {} })
+    await untilLevel(1)
+    await readOn("now() - interval '31 days'")
+    await untilLevel(0)
+    await api.call('/admin/event/list', { body: {} })
+    await untilLevel(1)
   })
 
   it('is refused to groups', async () => {

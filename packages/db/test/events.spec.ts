@@ -355,7 +355,7 @@ describe('webhooks', () => {
 
   it('are read with their application', async () => {
     await addWebhook({ events: ['task.finished'], campaign: 'spring' })
-    expect((await findApplication(db, appId))?.webhooks).toEqual([
+    expect((await findApplication(db, appId))?.wantedEvents).toEqual([
       { events: ['task.finished'], campaign: 'spring' },
     ])
     const { rows } = await db.pool.query(

@@ -18,11 +18,11 @@ export type EventName = (typeof eventNames)[number]
 /** Of a task: 0 no events, 1 events of the task, 2 also events of its devices. */
 export type EventLevel = 0 | 1 | 2
 
-/** What a webhook wants of the events of tasks; without a campaign those of all tasks. */
+/** What a webhook, or a server that reads events by calls, wants of the events of tasks; without a campaign those of all tasks. */
 export type WantedEvents = { events: readonly string[]; campaign?: string }
 
 /**
- * The events of a new task, given what the webhooks of its application want. Events of devices are many, so they are written only for tasks
+ * The events of a new task, given what its application wants. Events of devices are many, so they are written only for tasks
  * that ask for them, and for a campaign that a webhook names.
  */
 export function eventLevel(

@@ -85,7 +85,7 @@ export const taskRecall = route({
       actor,
       detail: { address: address ?? null, replace: input.replace !== undefined },
       requestId,
-      events: eventLevel(context.application.webhooks ?? [], {}),
+      events: eventLevel(context.application.wantedEvents ?? [], {}),
     }).catch(orInDoubt)
     if (!fresh) return { task_id: taskId, repeated: true as const, channels }
     deps.meters.accepted(true)

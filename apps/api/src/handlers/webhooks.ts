@@ -14,6 +14,7 @@ import {
   webhookTarget,
 } from '@herald/db/events'
 import { SealBroken } from '@herald/db/store'
+import { noteEventsRead } from '@herald/db/tenants'
 import { eventNames } from '@herald/domain'
 import { newWebhookSecret } from '@herald/outbound'
 import { z } from 'zod'
@@ -27,6 +28,8 @@ import { ownId } from '../task-ids.ts'
 const shared = { tag: 'Events', access: 'admin', groupRefused: true } as const
 const unknown = (id: bigint) => new Failure(40401, `The webhook ${id} does not exist.`)
 const known = eventNames.join(', ')
+/** Entries of a list of events, which may name one several times. */
+const MAX_EVENTS = 100
 
 export const putWebhook = route({
   ...shared,
@@ -50,7 +53,7 @@ export const putWebhook = route({
       z
         .array(z.enum(eventNames, { error: `must be one of ${known}` }))
         .min(1)
-        .max(eventNames.length),
+        .max(MAX_EVENTS),
     ),
     campaign: optional(name(64)).describe(
       'Only events of tasks with this `setting.campaign`; events that belong to no task are not sent.',
@@ -243,7 +246,7 @@ export const eventList = route({
   path: '/admin/event/list',
   summary: 'Read the stream of events',
   description:
-    'The events that webhooks get, for servers that cannot be called, in the same order and with the same ids. Without `after` from the oldest one that is kept. Call again with `after` = `next`; an empty list means that nothing has happened since. Further fields of an entry depend on its type: see docs/events.md.',
+    'The events that webhooks get, for servers that cannot be called, in the same order and with the same ids. Without `after` from the oldest one that is kept. Call again with `after` = `next`; an empty list means that nothing has happened since. From the first call on, until 30 days after the last, all new tasks have `task.finished` and `task.cancelled`, also without a webhook. Further fields of an entry depend on its type: see docs/events.md.',
   example: { limit: 100 },
   input: z.strictObject({
     after: optional(name(32)).describe('The id of the last entry that was read.'),
@@ -270,8 +273,9 @@ export const eventList = route({
     ),
     next: z.string().nullable().describe('`after` of the next call; null if nothing was ever read.'),
   }),
-  async handler({ deps, appId }, { after, limit = 100 }) {
+  async handler({ deps, appId, application }, { after, limit = 100 }) {
     const from = after === undefined ? { event: 0, part: 0 } : positionOf(after, 'after')
+    await noteEventsRead(deps.db, application)
     const { list, last } = await listEntries(deps.db, appId, from, limit)
     return { list: list.map((text) => JSON.parse(text)), next: last ?? after ?? null }
   },

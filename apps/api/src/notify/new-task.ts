@@ -21,7 +21,7 @@ export const pushDefaults = { strategy: 'combined', ttl: 86_400 } as const
 /** Converts a validated request into a task. `defaults` are the application's. `ext` is the original text of message.ext. */
 export function newTask(
   scope: { appId: string; groupId?: number },
-  defaults: { defaultStrategy?: Strategy; defaultTtl?: number; webhooks?: readonly WantedEvents[] },
+  defaults: { defaultStrategy?: Strategy; defaultTtl?: number; wantedEvents?: readonly WantedEvents[] },
   input: { audience: Audience; setting?: z.output<typeof setting>; message: MessageFields },
   ext: string | undefined,
   by?: By,
@@ -42,7 +42,7 @@ export function newTask(
     speed: options.speed,
     ttl: options.ttl ?? defaults.defaultTtl ?? pushDefaults.ttl,
     campaign: options.campaign,
-    events: eventLevel(defaults.webhooks ?? [], options),
+    events: eventLevel(defaults.wantedEvents ?? [], options),
     ...by,
   }
 }

@@ -60,7 +60,8 @@ export const chineseDescriptions: Readonly<Record<string, string>> = {
   'POST /user/push/alias/remove':
     '填写 `alias` 时，仅当它是当前别名才清除。仍在等待该设备的消息不再投递。与 DELETE /user/push/alias 相同，供 DELETE 不能带请求体的客户端和代理使用。',
   'POST /user/push/badge': '应用在打开时调用，使 `+1` 在用户看到的数字上累加。',
-  'POST /push/receipt': '每个任务、每台设备只计一次，且仅限任务的接收设备。`clicked` 同时表示 `received`。',
+  'POST /push/receipt':
+    '每个任务、每台设备只计一次，且仅限任务的接收设备。`clicked` 同时表示 `received`。每个 API 进程每秒最多接收一台设备的 500 条，一次突发最多 5,000 条（42901）；使用管理令牌时没有这一限制。',
   'PUT /admin/device':
     '未填写的字段保持不变；null 或空值会清除该字段（`bindings` 仅限 null）。绑定总是整体替换：`environment`、`bundle_id` 和 `region` 每次都要填写。已绑定到其他设备的厂商令牌会转到这台设备。返回应用自身调用和自有通道所需的推送令牌。用户登录时将 `alias` 设为你的用户 ID，退出时设为 null。',
   'POST /admin/device/batch':
@@ -107,7 +108,7 @@ export const chineseDescriptions: Readonly<Record<string, string>> = {
     '事件的 ID 与之前相同，请求的 ID 不同。已停止（状态 `rested`）的 Webhook 恢复发送。填写将来或当前的时间可跳过积压的事件。事件的保留时间与任务相同。',
   'POST /admin/webhook/remove': '尚未送达的事件不再发送；事件仍保留在事件流中。',
   'POST /admin/event/list':
-    '与 Webhook 收到的事件相同，供无法被调用的服务器使用，顺序和 ID 也相同。没有 `after` 时从保留的最早事件开始。之后以 `after` = `next` 继续调用；列表为空表示没有新事件。条目的其他字段取决于类型，见 docs/events.md。',
+    '与 Webhook 收到的事件相同，供无法被调用的服务器使用，顺序和 ID 也相同。没有 `after` 时从保留的最早事件开始。之后以 `after` = `next` 继续调用；列表为空表示没有新事件。从首次调用起到最后一次调用后 30 天，新任务即使没有 Webhook 也有 `task.finished` 和 `task.cancelled`。条目的其他字段取决于类型，见 docs/events.md。',
 }
 
 /** Who may make a call, by its `access`; `group`: refused for an admin acting for a group. */

@@ -3,6 +3,7 @@ import type { Strategy, WantedEvents } from '@herald/domain'
 import { addAudit, auditRow, type By } from '../ledger/audit-rows.ts'
 import type { Database } from '../store/database.ts'
 import { CommitInDoubt, codeOf, retrying } from '../store/errors.ts'
+import { DAY_MS } from '../store/partitions.ts'
 import { inPrismaTransaction, inTransaction } from '../store/statement.ts'
 
 export type Application = {
@@ -18,8 +19,10 @@ export type Application = {
   defaultTtl?: number
   /** Marketing messages per device, channel and day, for certificates without their own number. */
   perDevicePerDay?: number
-  /** What its webhooks want. */
-  webhooks?: readonly WantedEvents[]
+  /** What its webhooks want, and its own calls that read events. */
+  wantedEvents?: readonly WantedEvents[]
+  /** The day (UTC) on which it last read events by calls. */
+  eventsReadOn?: Date | null
 }
 
 export type NewApplication = { name: string; packageName: string; appId?: string; appSecret?: string }
@@ -106,14 +109,35 @@ export async function findApplication(db: Database, appId: string): Promise<Appl
   })
   if (!row) return undefined
   const { id, setting, webhooks, ...rest } = row
+  const wanted = webhooks.map(({ events, campaign }) => ({ events, campaign: campaign ?? undefined }))
   return {
     appId: id,
     ...rest,
     defaultStrategy: (setting?.defaultStrategy ?? undefined) as Strategy | undefined,
     defaultTtl: setting?.defaultTtl ?? undefined,
     perDevicePerDay: setting?.perDevicePerDay ?? undefined,
-    webhooks: webhooks.map(({ events, campaign }) => ({ events, campaign: campaign ?? undefined })),
+    wantedEvents: readsEvents(rest) ? [...wanted, { events: ['task.finished', 'task.cancelled'] }] : wanted,
   }
+}
+
+/** How long the events of tasks are written after they were last read. */
+const READER_DAYS = 30
+
+/** Whether the application reads its events by calls, so that its tasks have events without a webhook. */
+function readsEvents({ eventsReadOn }: Pick<Application, 'eventsReadOn'>): boolean {
+  return eventsReadOn != null && Date.now() - eventsReadOn.getTime() < READER_DAYS * DAY_MS
+}
+
+/** Records that the application reads its events by calls. One statement per day: the other processes see the change of its row. */
+export async function noteEventsRead(db: Database, { appId, eventsReadOn }: Application): Promise<void> {
+  if (eventsReadOn && Date.now() - eventsReadOn.getTime() < DAY_MS) return
+  const today = `(now() AT TIME ZONE 'UTC')::date`
+  await retrying(() =>
+    db.pool.query(
+      `UPDATE application SET events_read_on = ${today} WHERE id = $1 AND events_read_on IS DISTINCT FROM ${today}`,
+      [appId],
+    ),
+  )
 }
 
 /**

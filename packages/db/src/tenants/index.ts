@@ -11,6 +11,7 @@ export {
   createApplication,
   findApplication,
   listApplications,
+  noteEventsRead,
   renameApplication,
   renewApplicationSecret,
   revokeAdminTokens,
