@@ -26,7 +26,7 @@ export const codes = {
   40903:
     'The task cannot be recalled: it is a recall itself, was not sent, or was sent through channels that cannot.',
   41301:
-    'The body is too large. The limit is 1 MiB for /push/notify, /push/explain, /push/task/recall, /push/audience/count and /admin/tag/member, 4 MiB for callbacks and for lists of pushes or devices, 64 KiB otherwise; an import has no limit, only 64 KiB per line.',
+    'The body is too large. The limit is 1 MiB for /push/notify, /push/explain, /push/task/recall, /push/audience/count and /admin/tag/member, 4 MiB for callbacks and for batches of pushes or devices, 64 KiB otherwise; an import has no limit, only 64 KiB per line.',
   42901:
     'The caller exceeded its rate limit, too many calls of its address were refused, or its application has too many large calls in progress; retry after the seconds in Retry-After. Each API process allows 100 calls per second for a user and 1,000 for an address without a token, and bursts of five times as many; admins have no such limit. Logins and registrations are limited by `HERALD_LOGINS_PER_SECOND` and `HERALD_REGISTRATIONS_PER_SECOND`.',
   42902:
@@ -37,7 +37,7 @@ export const codes = {
   50201:
     'Sent by the provided configurations of nginx and Caddy: Herald could not be reached, or its response was lost, so the call may have been carried out. Retry after the seconds in Retry-After; a push with the same `request_id` is sent only once.',
   50301:
-    'The database is unreachable, or too many calls wait or are in progress. Nothing of a push was accepted. Imports, lists of devices, changes of a tag’s devices and erasures may have been carried out in part: repeat them, that is safe.',
+    'The database is unreachable, or too many calls wait or are in progress. Nothing of a push was accepted. Imports, batches of devices, changes of a tag’s devices and erasures may have been carried out in part: repeat them, that is safe.',
 } as const
 
 export type Code = keyof typeof codes

@@ -68,8 +68,11 @@ export type ApiDeps = {
   register: boolean
   /** Undefined: pictures are not fetched before a push. */
   probe?: AttachmentProbe
-  /** All but `caller` are per address. `refused` and `failedLogin` count failures only. */
-  limits: Record<'login' | 'register' | 'address' | 'caller' | 'refused' | 'failedLogin', TokenBuckets>
+  /** All but `caller` and `receipts`, which is per device, are per address. `refused` and `failedLogin` count failures only. */
+  limits: Record<
+    'login' | 'register' | 'address' | 'caller' | 'receipts' | 'refused' | 'failedLogin',
+    TokenBuckets
+  >
   bodies: Record<'callback' | 'anonymous', BodyBudget>
   turns: CallTurns
   /** What admins of an application may do at once; their rate is not limited. */

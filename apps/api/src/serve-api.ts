@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Context, Running, Service } from '@herald/program'
 import { Failure } from './codes.ts'
@@ -10,6 +10,8 @@ import { type WiredApi, type WireOptions, wireApi } from './wire-api.ts'
 
 /** An idle connection occupies about 20 KB, and a caller may open any number. */
 const MAX_CONNECTIONS = 10_000
+/** Where the gateway accepts connections, if it shares the server. */
+const GATEWAY_PATH = '/native'
 
 /** Returns an envelope also for what Node itself would refuse with an empty body. */
 export function createApiServer(app: RequestListener): Server {
@@ -19,7 +21,11 @@ export function createApiServer(app: RequestListener): Server {
     response.setHeader('connection', 'close')
     sendFailure(response, new Failure(40001, 'The header Host is missing.'))
   }
-  const server = createServer({ requireHostHeader: false }, answer)
+  const server = createServer({ requireHostHeader: false, shouldUpgradeCallback: isForGateway }, answer)
+  // RFC 9110, section 7.8: a server may ignore the header Upgrade. HTTP clients send it with ordinary calls to offer HTTP/2.
+  function isForGateway({ url = '' }: IncomingMessage): boolean {
+    return server.listenerCount('upgrade') > 0 && url.split('?')[0] === GATEWAY_PATH
+  }
   // RFC 9110, section 10.1.1: an expectation other than 100-continue may be ignored.
   server.on('checkExpectation', answer)
   return server

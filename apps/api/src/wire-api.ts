@@ -23,6 +23,7 @@ import { createDeviceWrites } from './import/device-writes.ts'
 import { createMeters } from './meters.ts'
 import { createAttachmentProbe } from './notify/attachment-probe.ts'
 import { createCallbackHandler } from './receipts/callback-handler.ts'
+import { receiptLimit } from './receipts/receipt-limit.ts'
 import { createReceiptSink } from './receipts/receipt-sink.ts'
 import { MIB } from './route.ts'
 import { createWebhookCalls } from './webhook-calls.ts'
@@ -107,6 +108,7 @@ export async function wireApi(context: Context, options: WireOptions = {}): Prom
       }),
       address: tokenBuckets({ perSecond: 1000, burst: 5000 }),
       caller: tokenBuckets({ perSecond: 100, burst: 500 }),
+      receipts: tokenBuckets(receiptLimit),
       refused: tokenBuckets({ perSecond: 20, burst: 500 }),
       // Many users may share an address, and mistype.
       failedLogin: tokenBuckets({ perSecond: 1, burst: 1000 }),

@@ -1,6 +1,7 @@
 import { request } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { createOperatorKeyCheck } from '../src/auth/operator-key.ts'
 import { routes } from '../src/routes.ts'
 import { freeLimits, OPERATOR_KEY, openTestApi, type TestApi } from './harness.ts'
 
@@ -131,6 +132,57 @@ describe('headers without underscores', () => {
     expect((await api.call('/admin/app/list', { appId: null, token: null, headers: operator })).code).toBe(
       200,
     )
+  })
+})
+
+describe('an access token that is not valid', () => {
+  const path = '/admin/app/secret'
+  const bearer = (token: string) => ({ app_id: api.appId, authorization: `Bearer ${token}` })
+  const refusals = async () => {
+    const { rows } = await api.context.db.pool.query(
+      `SELECT coalesce(sum((detail ->> 'count')::int), 0)::int AS n FROM audit WHERE action = 'operator.refused'`,
+    )
+    return rows[0].n
+  }
+
+  it('is refused as a bearer token like any other, and is no guess of the operator key', async () => {
+    const claims = { app: api.appId, role: 'admin' as const, subject: api.appId, version: 0 }
+    const expired = api.deps.sessions.tokens.issue(claims, Date.now() - 100 * 86_400_000).token
+    const before = await refusals()
+    for (let i = 0; i < 12; i++)
+      for (const token of [expired, `${api.adminToken}x`, `${i}.b.c`]) {
+        expect((await send(path, bearer(token))).code).toBe(40102)
+        expect((await send('/admin/app', bearer(token), { name: 'x' })).code).toBe(40301)
+      }
+    expect(await send(path, { ...bearer(expired), 'access-token': api.adminToken })).toMatchObject({
+      code: 40002,
+      message: 'The headers access-token and authorization have different values.',
+    })
+    expect((await send(path, { ...bearer(expired), 'access-token': expired })).code).toBe(40102)
+    expect(await refusals()).toBe(before)
+    const operator = { authorization: `Bearer ${OPERATOR_KEY}` }
+    expect((await api.call('/admin/app/list', { appId: null, token: null, headers: operator })).code).toBe(
+      200,
+    )
+  })
+
+  it('counts as a guess if the operator key looks like a token', async () => {
+    const { operatorKey, checkOperatorKey } = api.deps
+    const key = 'an.operator.key'
+    const before = await refusals()
+    try {
+      api.deps.operatorKey = key
+      api.deps.checkOperatorKey = createOperatorKeyCheck({ db: api.deps.db, operatorKey: key })
+      for (const wrong of ['an.operator.kex', 'guess'])
+        expect((await send(path, bearer(wrong))).code).toBe(40102)
+      expect(await refusals()).toBe(before + 2)
+      expect((await send('/admin/app', bearer(api.adminToken), { name: 'x' })).code).toBe(40301)
+      const headers = { authorization: `Bearer ${key}` }
+      expect((await api.call('/admin/app/list', { appId: null, token: null, headers })).code).toBe(200)
+    } finally {
+      Object.assign(api.deps, { operatorKey, checkOperatorKey })
+      await api.deps.db.pool.query('DELETE FROM login_failure')
+    }
   })
 })
 
@@ -293,6 +345,7 @@ describe('limits per address', () => {
           register: none,
           address: none,
           caller: none,
+          receipts: none,
           refused: none,
           failedLogin: none,
         },

@@ -113,7 +113,7 @@ describe('the list of certificates', () => {
         `^OPPO has not answered since ${time}: .*HTTP 503\\. One batch is tried at ${time}; the others wait\\.$`,
         `^OPPO has refused messages of channel chat, first at ${time}: 67 category error\\. The next one is sent again\\.$`,
         `^OPPO has refused messages of class service since ${time}: 67 category error\\. They are not sent until ${time}; all others are\\.$`,
-        `^The quota of OPPO for messages of MARKETING has been used up since ${time}: 33 used up\\. They wait until ${time}; all others are sent\\.$`,
+        `^The quota of OPPO for messages of MARKETING has been used up since ${time}: 33 used up\\. They take the device’s next channel, or wait, until ${time}; all others are sent\\.$`,
       ].map((pattern) => expect.stringMatching(new RegExp(pattern))),
     )
     verdict = { ok: true }

@@ -1,7 +1,9 @@
+import { tokenBuckets } from '@herald/async'
 import { until } from '@herald/testkit'
 import { addApplication } from '@herald/testkit/sample-tenant'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createPasswords } from '../src/auth/passwords.ts'
+import { receiptLimit } from '../src/receipts/receipt-limit.ts'
 import { type Answer, countingPasswords, openTestApi, type TestApi } from './harness.ts'
 
 let api: TestApi
@@ -305,6 +307,23 @@ describe('tags', () => {
     expect((await as(anna, path, { push_token: anna.pushToken, tags: tags(200, 101) })).code).toBe(40002)
   })
 
+  it('are counted once each in a list', async () => {
+    const change = (tags: string[], method = 'POST') =>
+      as(anna, path, { push_token: anna.pushToken, tags }, method)
+    const many = (different: number, length: number) =>
+      Array.from({ length }, (_, i) => `many-${i % different}`)
+    await as(anna, `${path}/all`, { push_token: anna.pushToken }, 'DELETE')
+    expect((await change(many(100, 1000))).data.tags).toHaveLength(100)
+    for (const method of ['POST', 'DELETE'])
+      expect(await change(many(101, 1000), method)).toMatchObject({
+        code: 40002,
+        message: 'tags must have at most 100 different items.',
+      })
+    expect((await change(many(1, 1001))).message).toBe('tags must have at most 1000 items.')
+    expect((await change(many(99, 1000), 'DELETE')).data).toEqual({ tags: ['many-99'] })
+    expect((await change(many(100, 100), 'DELETE')).data).toEqual({ tags: [] })
+  })
+
   it('have at most 64 characters and can be changed only by the device’s user', async () => {
     const add = (who: { token: string }, tag: unknown) =>
       as(who, path, { push_token: anna.pushToken, tags: [tag] })
@@ -370,6 +389,30 @@ describe('an acknowledgement', () => {
     expect(await received()).toBe(1)
     await ack(anna.pushToken, [{ task_id, event: 'received' }])
     expect(await received()).toBe(1)
+  })
+
+  it('is limited per device, by the entries of its list', async () => {
+    const { limits } = api.deps
+    api.deps.limits = { ...limits, receipts: tokenBuckets({ ...receiptLimit, now: () => 0 }) }
+    const ack = (push_token: string, length: number, token: string | null = null) =>
+      api.call('/push/receipt', {
+        token,
+        body: { push_token, list: Array(length).fill({ task_id: 5, event: 'received' }) },
+      })
+    try {
+      for (let call = 0; call < 9; call++) expect((await ack(anna.pushToken, 500)).code).toBe(200)
+      expect((await ack(anna.pushToken, 499)).code).toBe(200)
+      const refused = await ack(anna.pushToken, 2)
+      expect(refused).toMatchObject({ status: 429, code: 42901 })
+      expect(refused.headers.get('retry-after')).toBe('1')
+      // The refused call has used up nothing.
+      expect((await ack(anna.pushToken, 1)).code).toBe(200)
+      expect((await ack(anna.pushToken, 1)).code).toBe(42901)
+      expect((await ack(bert.pushToken, 500)).code).toBe(200)
+      expect((await ack(anna.pushToken, 500, api.adminToken)).code).toBe(200)
+    } finally {
+      api.deps.limits = limits
+    }
   })
 
   it('validates its list', async () => {
@@ -571,6 +614,24 @@ describe('a call of a former owner', () => {
     )
     expect(rows).toEqual([{ name: 'kept', token }])
     expect((await api.client.devices({ device_guid: guid })).list).toMatchObject([{ badge: 3 }])
+  })
+
+  it.each([
+    ['binds no vendor token', '/user/token/bind', { provider: 2, device_token: 'former-token' }],
+    ['removes no vendor token', '/user/token/unbind', { provider: 7 }],
+  ])('%s once the device is another user’s', async (name, path, fields) => {
+    const guid = `moved: ${name}`
+    const push_token = await logIn(guid)
+    const kept = `fcm-${name.replaceAll(' ', '-')}:kept`
+    await as(anna, '/user/token/bind', { push_token, provider: 7, device_token: kept })
+    const answer = await overtaken(
+      guid,
+      () => as(anna, path, { push_token, ...fields }),
+      `UPDATE device SET user_id = ${bert.userId}, token_generation = token_generation + 1 WHERE guid = $1`,
+    )
+    const unknown = await as(anna, path, { push_token: 'unknown', ...fields })
+    expect([answer.code, answer.text]).toEqual([40401, unknown.text])
+    expect(await bindings(guid)).toEqual([[7, kept]])
   })
 
   it('clears no alias but the one that it names', async () => {

@@ -1,4 +1,4 @@
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { createLogger } from '@herald/telemetry'
@@ -10,7 +10,7 @@ import { readBody } from '../src/http/body.ts'
 import { createApp } from '../src/http/create-app.ts'
 import { readJson } from '../src/http/json.ts'
 import { isExemptFromTimeout } from '../src/http/request-timeout.ts'
-import { tuneServer } from '../src/serve-api.ts'
+import { createApiServer, tuneServer } from '../src/serve-api.ts'
 import { wireApi } from '../src/wire-api.ts'
 import { countWork } from './counted-work.ts'
 import { openTestApi, type TestApi } from './harness.ts'
@@ -230,6 +230,49 @@ describe('what Node would refuse with an empty body', () => {
   })
 })
 
+describe('a server that a gateway shares', () => {
+  let server: Server
+  let port: number
+  beforeAll(async () => {
+    server = createApiServer(createApp(api.deps))
+    server.on('upgrade', (_request, socket) => socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n'))
+    port = await listen(server)
+  })
+  afterAll(() => closeServer(server))
+
+  const exchange = (head: string, upgrade: string, body = '') =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect(port, '127.0.0.1')
+      let heard = ''
+      socket.setEncoding('utf8').on('data', (text: string) => {
+        heard += text
+      })
+      socket.on('close', () => resolve(heard)).on('error', reject)
+      socket.write(`${head}\r\nconnection: close, ${upgrade}\r\n\r\n${body}`)
+    })
+  /** As Java's HttpClient and `curl --http2` send with every call. */
+  const http2 = 'Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__'
+  const webSocket = 'Upgrade\r\nupgrade: websocket'
+
+  it.each(['/push/notify', '/push/notify?'])('serves a call of %s that offers HTTP/2', async (path) => {
+    const body = '{"audience":"all","message":{"title":"x"}}'
+    const answer = await exchange(`${pushing(path)}\r\ncontent-length: ${body.length}`, http2, body)
+    expect(answer).toMatch(/^HTTP\/1\.1 200 [\s\S]*\{"code":200,"data":\{"task_id":\d+\},"message":null\}$/)
+  })
+
+  it('passes only handshakes at /native to the gateway', async () => {
+    const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x`
+    expect(await exchange(get('/healthz'), http2)).toMatch(/^HTTP\/1\.1 200 /)
+    for (const path of ['/native', '/native?x=1'])
+      expect(await exchange(get(path), webSocket)).toMatch(/^HTTP\/1\.1 101 /)
+    const missing = /^HTTP\/1\.1 404 [\s\S]*"code":40401/
+    for (const path of ['/native/', '/elsewhere', '/x?/native'])
+      expect([path, await exchange(get(path), webSocket)]).toEqual([path, expect.stringMatching(missing)])
+    server.removeAllListeners('upgrade')
+    expect(await exchange(get('/native'), webSocket)).toMatch(missing)
+  })
+})
+
 describe('a bomb', () => {
   const zeros = Buffer.alloc(5_000_000, '[')
   const packed: [string, Buffer][] = [
@@ -244,8 +287,7 @@ describe('a bomb', () => {
     const raw = new Uint8Array(bytes)
     expect((await api.call('/push/notify', { raw, headers })).code).toBe(40001)
     expect((await api.call('/push/register', { raw, headers, token: null })).code).toBe(40001)
-    const imported = await api.call('/admin/device/import', { raw, headers })
-    expect(imported.data.created).toBe(0)
+    expect((await api.call('/admin/device/import', { raw, headers })).code).toBe(40001)
     const callback = await fetch(`${api.url}/callback/vivo/${api.appId}/${'x'.repeat(22)}`, {
       method: 'POST',
       headers,
@@ -307,6 +349,24 @@ describe('a public page', () => {
     } finally {
       await closeServer(server)
     }
+  })
+})
+
+describe('a page that is only read', () => {
+  const paths = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/']
+
+  it.each(paths)('%s refuses other methods', async (path) => {
+    for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+      const answer = await fetch(`${api.url}${path}`, { method })
+      expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 405, 'GET, HEAD'])
+      expect(await answer.json()).toEqual({
+        code: 40501,
+        data: null,
+        message: 'This path supports only GET, HEAD.',
+      })
+    }
+    for (const method of ['GET', 'HEAD'])
+      expect((await fetch(`${api.url}${path}`, { method, redirect: 'manual' })).status).not.toBe(405)
   })
 })
 

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { gzipSync } from 'node:zlib'
 import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { importDeviceStream } from '../src/handlers/device-import.ts'
@@ -87,6 +88,17 @@ describe('an import', () => {
       user_id: null,
       bindings: [{ bundle_id: 'com.b' }],
     })
+  })
+
+  it('refuses an encoded body', async () => {
+    const text = line({ device_guid: 'packed' })
+    const packed = (raw: string | Uint8Array, encoding: string) =>
+      api.call('/admin/device/import', { raw, headers: { 'content-encoding': encoding } })
+    expect(await packed(new Uint8Array(gzipSync(text)), 'gzip')).toMatchObject({
+      code: 40001,
+      message: 'The body must not be encoded with gzip: send it without the header content-encoding.',
+    })
+    expect((await packed(text, 'identity')).data).toMatchObject({ created: 1, failed: 0 })
   })
 
   it('changes nothing when it is repeated, and only what is given when it is not the same', async () => {

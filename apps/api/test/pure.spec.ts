@@ -1,5 +1,5 @@
 import { sleep } from '@herald/async'
-import { CommitInDoubt } from '@herald/db/store'
+import { CommitInDoubt, type Database } from '@herald/db/store'
 import { toJson } from '@herald/domain'
 import { isPublicAddress } from '@herald/outbound'
 import { until } from '@herald/testkit'
@@ -15,6 +15,7 @@ import { createLineSplitter, LINE_LIMIT } from '../src/import/line-splitter.ts'
 import { isBlank } from '../src/input/blank.ts'
 import { quoted } from '../src/input/input-failure.ts'
 import { checkIntent } from '../src/notify/intent.ts'
+import { createReceiptSink } from '../src/receipts/receipt-sink.ts'
 
 describe('reading JSON', () => {
   it('agrees with JSON.parse on everything that has no duplicate keys', () => {
@@ -236,6 +237,55 @@ describe('passwords', () => {
     }
     await Promise.all(all)
     expect(running).toEqual(['anna', 'bert', 'carl', 'anna', 'anna'])
+  })
+})
+
+describe('receipts that wait to be counted', () => {
+  const receipts = (count: number) =>
+    Array.from({ length: count }, (_, i) => ({
+      appId: 'a',
+      taskId: i + 1,
+      deviceId: 1,
+      event: 'received' as const,
+    }))
+  /** Postgres answers no statement until `fail`. */
+  function openSink(limits: { maxGroups?: number; maxReceipts?: number }) {
+    const written = Promise.withResolvers<never>()
+    // It may be rejected before a statement waits for it.
+    written.promise.catch(() => {})
+    const db = { pool: { query: () => written.promise } } as unknown as Database
+    const ended: Promise<unknown>[] = []
+    const sink = createReceiptSink(db, undefined, limits)
+    return {
+      add(count: number) {
+        const result = sink(receipts(count)).catch((error) => error)
+        ended.push(result)
+        return result
+      },
+      async fail() {
+        written.reject(new Error('cannot be written'))
+        await Promise.all(ended)
+      },
+    }
+  }
+  const tooMany = { code: 50301, retryAfter: 2 }
+
+  it('are limited by their number', async () => {
+    const sink = openSink({ maxReceipts: 5 })
+    const accepted = [sink.add(3), sink.add(2)]
+    expect(await sink.add(1)).toMatchObject(tooMany)
+    await sink.fail()
+    for (const result of accepted) expect(await result).toMatchObject({ message: 'cannot be written' })
+    // A single call is never too large.
+    expect(await sink.add(6)).toMatchObject({ message: 'cannot be written' })
+  })
+
+  it('are limited by the number of calls', async () => {
+    const sink = openSink({ maxGroups: 1 })
+    const accepted = Array.from({ length: 200 }, () => sink.add(1))
+    expect(await sink.add(1)).toMatchObject(tooMany)
+    await sink.fail()
+    for (const result of accepted) expect(await result).toMatchObject({ message: 'cannot be written' })
   })
 })
 

@@ -1,5 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { tokenBuckets } from '@herald/async'
+import { until } from '@herald/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import jwt from 'jsonwebtoken'
 import { createPasswords } from '../src/auth/passwords.ts'
@@ -234,6 +235,27 @@ describe('the limit of failed logins', () => {
     expect((await attempt(1, 'right-password')).code).toBe(200)
   })
 
+  it('is not shared with a login that is called as a counter', async () => {
+    const counted = { username: 'counted', password: 'right-password' }
+    const { data } = await api.call('/admin/user', { body: counted })
+    const attempt = (name: string, password = 'wrong') => login('/token/user', { name, password })
+    for (const name of ['counted', 'uncounted'])
+      for (let i = 0; i < 10; i++) expect((await attempt(name)).code).toBe(40103)
+    const { rows } = await api.context.db.pool.query<{ login: string }>(
+      'SELECT login FROM login_failure WHERE app_id = $1 AND failures >= 10',
+      [api.appId],
+    )
+    const counters = rows.map((row) => row.login).filter((name) => /^(no )?user /i.test(name))
+    expect(counters).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(new RegExp(`user ${data.user_id}$`, 'i')),
+        expect.stringMatching(/user uncounted$/i),
+      ]),
+    )
+    for (const name of counters) expect([name, (await attempt(name)).code]).toEqual([name, 40103])
+    for (const name of ['counted', 'uncounted']) expect((await attempt(name)).code).toBe(42902)
+  })
+
   it('counts failures of an address, except those that come with an admin token', async () => {
     const failedLogin = tokenBuckets({ perSecond: 1, burst: 3, now: () => 0 })
     const limited = await openTestApi({
@@ -306,6 +328,43 @@ describe('the limit of failed logins', () => {
       `UPDATE login_failure SET window_start = now() - interval '16 minutes' WHERE login = 'locked'`,
     )
     expect((await login('/token/user', { name: 'locked', password: 'right-password' })).code).toBe(200)
+  })
+})
+
+describe('calls with an admin token', () => {
+  it('do not wait in the list of anonymous logins', async () => {
+    const changing = { username: 'changing', password: 'right-password' }
+    const { user_id } = (await api.call('/admin/user', { body: changing })).data
+    const { passwords } = api.deps
+    const slow = Promise.withResolvers<Buffer>()
+    const slowly = createPasswords({ atOnce: 1, maxWaiting: 3, derive: () => slow.promise })
+    let asked = 0
+    api.deps.passwords = {
+      ...slowly,
+      inTurn(of, attempt) {
+        asked++
+        return slowly.inTurn(of, attempt)
+      },
+    }
+    try {
+      const anonymous = Array.from({ length: 5 }, (_, i) =>
+        login('/token/user', { name: `flood-${i}`, password: 'x' }),
+      )
+      // One runs, three wait, and one is refused.
+      await until(() => asked === 5)
+      const calls = [
+        api.call('/admin/user', { body: { username: 'newcomer', password: 'right-password' } }),
+        api.call('/admin/user/password', { body: { user_id, password: 'new-password' } }),
+        api.call('/token/user', { body: { name: 'flood-5', password: 'x' } }),
+      ]
+      await until(() => asked === 8)
+      slow.resolve(Buffer.alloc(32))
+      expect((await Promise.all(calls)).map(({ code }) => code)).toEqual([200, 200, 40103])
+      const codes = (await Promise.all(anonymous)).map(({ code }) => code)
+      expect(codes.sort()).toEqual([...Array(4).fill(40103), 42901])
+    } finally {
+      api.deps.passwords = passwords
+    }
   })
 })
 

@@ -18,11 +18,13 @@ import {
   letters,
   type NativeFold,
   type NativeResult,
+  noPlan,
   ownReasons,
   type Plan,
   planDevices,
 } from '@herald/domain'
 import { type CertificateCache, planUnwritten, rulesFor } from '@herald/plan'
+import type { OnLoopError } from '@herald/program'
 import { nativeQueue, type PushQueues } from '@herald/queue'
 import { type SteadyDeps, steadyTime } from './steadiness.ts'
 
@@ -35,6 +37,8 @@ export type NativeDeps = SteadyDeps & {
   onUnreadable(error: unknown): void
   /** A task cannot be read; its messages are not sent through another channel. */
   onUnreadableTask(error: UnreadableTask): void
+  /** An error of a round that has failed already. */
+  onLoopError: OnLoopError
   /** Counts recipients of the native channel by their fate. */
   onEnded(
     channel: 'native',
@@ -51,7 +55,7 @@ const fenced = new WeakMap<PushQueues, Set<string>>()
 
 /**
  * Handles gateways that died, devices that did not acknowledge in time, and expired or cancelled messages in inboxes. Runs all steps,
- * also after one has failed, and throws the first error. Returns whether there may be more to do.
+ * also after one has failed, and throws the first error; the others are only reported. Returns whether there may be more to do.
  */
 export async function nativeRound(deps: NativeDeps): Promise<boolean> {
   const steps = [endDeadGateways, fallBack, expire, cancel]
@@ -64,6 +68,7 @@ export async function nativeRound(deps: NativeDeps): Promise<boolean> {
       errors.push(error)
     }
   }
+  for (const error of errors.slice(1)) deps.onLoopError(error, isTransient(error), 'native')
   if (errors.length > 0) throw errors[0]
   return more
 }
@@ -178,7 +183,6 @@ function failUnwritten(
   results: ReadonlyMap<number, NativeResult>,
 ): NativeFold & { failed: number } {
   const ended = new Map([...results].filter(([, result]) => result !== 'unwritten'))
-  const noPlan = { batches: [], inbox: [], unreachable: 0 }
   // They are for written messages, of which there are none.
   const rules = { strategy: 'combined', mayStore: false, ackSeconds: 0 } as const
   const fold = foldNative(batch, ended, noPlan, rules)

@@ -46,6 +46,9 @@ it('the queue of a dead gateway is removed again when its last batch is settled'
     onUnreadableTask(error) {
       throw error
     },
+    onLoopError(error) {
+      throw error
+    },
     onEnded: () => {},
   }
   await nativeRound(deps)
@@ -196,6 +199,9 @@ function reporting() {
     },
     onUnreadable: () => {},
     onUnreadableTask: ({ taskId }) => void told.push(taskId),
+    onLoopError(error) {
+      throw error
+    },
     onEnded(_channel, fate, recipients) {
       if (recipients > 0) ended[fate] = (ended[fate] ?? 0) + recipients
     },
@@ -223,6 +229,25 @@ it('a step of a round that fails does not keep the next ones from running', asyn
   const failing = { ...deps, queues: { remove } as unknown as PushQueues }
   await expect(nativeRound(failing)).rejects.toThrow('the first step fails')
   expect(await inboxOf(taskId)).toEqual([])
+})
+
+it('of several steps of a round that fail, each is reported', async () => {
+  await joinNode(db, 'failing', -1)
+  const { deps } = reporting()
+  const told: unknown[][] = []
+  const failing: NativeDeps = {
+    ...deps,
+    queues: { remove: () => Promise.reject(new Error('the first step fails')) } as unknown as PushQueues,
+    onEnded(_channel, fate) {
+      if (fate !== 'moved') throw new Error(`${fate} fails`)
+    },
+    onLoopError: (error, transient, loop) => void told.push([(error as Error).message, transient, loop]),
+  }
+  await expect(nativeRound(failing)).rejects.toThrow('the first step fails')
+  expect(told).toEqual([
+    ['expired fails', false, 'native'],
+    ['cancelled fails', false, 'native'],
+  ])
 })
 
 describe('a task that cannot be read', () => {

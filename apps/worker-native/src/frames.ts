@@ -1,4 +1,4 @@
-import { fieldsOf, type Message } from '@herald/domain'
+import { fieldsOf, fieldsOfMessage, type Message } from '@herald/domain'
 import { heartbeatSeconds } from './protocol.ts'
 
 export const welcomeFrame = JSON.stringify({ op: 'welcome', heartbeat: heartbeatSeconds })
@@ -23,21 +23,8 @@ export function pushFrame(taskId: number, message: Message): string {
 }
 
 function messageFields(message: Message): object {
-  const { badge } = message
   return {
-    type: message.type,
-    title: message.title,
-    body: message.body,
-    attachment_url: message.attachmentUrl,
-    big_text: message.bigText,
-    badge: badge.kind === 'add' ? `+${badge.count}` : String(badge.count),
-    show_begin_time: message.showBegin,
-    show_end_time: message.showEnd,
-    click_action: message.url === undefined ? undefined : 'url',
-    url: message.url,
-    collapse_key: message.collapseKey,
-    foreground: message.foreground,
-    urgent: message.urgent,
+    ...fieldsOfMessage(message),
     replaces: message.recall?.taskId,
     ios: orUndefined(fieldsOf('ios', message.ios)),
     android: orUndefined(fieldsOf('android', message.android)),

@@ -2,7 +2,6 @@ import { readFileSync, statSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
 import { callerAddress } from '@herald/program'
 import { type Settings, SettingsError } from '@herald/settings'
 import { serveDemo } from './demo.ts'
@@ -26,6 +25,8 @@ const limits = {
   keepAliveTimeout: 5_000,
   connectionsCheckingInterval: 2_000,
   maxHeaderSize: 8 * 1024,
+  // Otherwise the header Upgrade of an HTTP client that offers HTTP/2 would keep it from the demo page.
+  shouldUpgradeCallback: isNative,
 }
 
 const notFound = `Only WebSocket connections at ${path} are served here.`
@@ -39,12 +40,12 @@ export async function openListener(settings: Settings, shared?: Server): Promise
     upgrade = next
     upgradedOf = countOf
   }
+  // A server may pass on requests for other paths; without a response their sockets would stay open forever.
+  const onUpgrade: Upgrade = (request, socket, head) => {
+    if (isNative(request)) upgrade(request, socket, head)
+    else refuse(socket, '404 Not Found', notFound)
+  }
   if (shared) {
-    const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      if (isNative(request)) upgrade(request, socket, head)
-      // Without another listener the socket would stay open forever.
-      else if (shared.listenerCount('upgrade') === 1) refuse(socket, '404 Not Found', notFound)
-    }
     shared.on('upgrade', onUpgrade)
     // At once: the next gateway may start before this one has ended, and a handshake must get one response.
     return { serve, refuseNew: () => void shared.off('upgrade', onUpgrade), close: async () => {} }
@@ -53,10 +54,7 @@ export async function openListener(settings: Settings, shared?: Server): Promise
   // Behind a proxy all connections have its address, and the proxy completes the handshakes.
   if (settings.gatewayPerAddress > 0 && settings.trustedProxies === 0)
     limitHalfOpen(server, (address) => upgradedOf(address))
-  server.on('upgrade', (request, socket, head) => {
-    if (isNative(request)) upgrade(request, socket, head)
-    else refuse(socket, '404 Not Found', notFound)
-  })
+  server.on('upgrade', onUpgrade)
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const { host, gatewayPort } = settings

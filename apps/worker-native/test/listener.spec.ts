@@ -92,14 +92,36 @@ describe('where a gateway listens', () => {
       .on('data', (text) => {
         answer += text
       })
-    caller.write('GET /elsewhere HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n')
-    await until(() => answer.startsWith('HTTP/1.1 404'))
+    // Without the subprotocol.
+    caller.write('GET /native HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n')
+    await until(() => answer.startsWith('HTTP/1.1 400'))
     let stopped = false
     const stopping = gateway.stop().then(() => {
       stopped = true
     })
     await until(() => stopped, { what: 'the end of the gateway' }).finally(() => caller.destroy())
     await stopping
+  })
+
+  it('ignores an offer of HTTP/2', async () => {
+    const gateway = await harness.startGateway()
+    const answers = await Promise.all(
+      ['/native/demo', '/elsewhere'].map(async (path) => {
+        const caller = createConnection(gateway.port, '127.0.0.1')
+        let answer = ''
+        caller.on('data', (text) => {
+          answer += text
+        })
+        const offer =
+          'connection: close, Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__'
+        caller.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n${offer}\r\n\r\n`)
+        await once(caller, 'close')
+        return answer
+      }),
+    )
+    expect(answers[0]).toMatch(/^HTTP\/1\.1 200 [\s\S]*<!doctype html>/i)
+    expect(answers[1]).toMatch(/^HTTP\/1\.1 404 /)
+    await gateway.stop()
   })
 
   it('limits the connections per address', async () => {

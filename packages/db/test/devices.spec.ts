@@ -1,7 +1,7 @@
 import { until } from '@herald/testkit'
 import { acceptPlan } from '@herald/testkit/accept-plan'
 import { describe, expect, it } from '@jest/globals'
-import { bind, unbind } from '../src/devices/bindings.ts'
+import { bind, DeviceGone, unbind } from '../src/devices/bindings.ts'
 import { openDeviceWriter } from '../src/devices/device-writer.ts'
 import {
   claimDevice,
@@ -75,7 +75,7 @@ describe('binding', () => {
 
   it('does not lock the row of a retired token while it waits for another bind', async () => {
     const [first, second] = await addDevices('turns', 2)
-    const binding = { appId: 'turns', deviceId: second!, channel: 'fcm' as const }
+    const binding = { appId: 'turns', deviceId: second!, tokenGeneration: 0, channel: 'fcm' as const }
     const again = () => bind(db, { ...binding, token: 'turned', environment: 'production' })
     await again()
     await unbind(db, binding)
@@ -114,6 +114,26 @@ describe('binding', () => {
     await on('one')
     const { rows } = await db.pool.query(`SELECT token, reason FROM retired_token WHERE app_id = 'again'`)
     expect(rows).toEqual([{ token: 'two', reason: 'replaced' }])
+  })
+
+  it('is made and removed only while the device has the push token of the caller', async () => {
+    const appId = 'generations'
+    await openApplication(appId)
+    await registerDevice(db, pushTokens, { appId, guid: 'a' })
+    const { deviceId, tokenGeneration } = (await findDevice(db, appId, { guid: 'a' }))!
+    const channel = 'fcm' as const
+    const own = { appId, deviceId, tokenGeneration, channel }
+    const former = { ...own, tokenGeneration: tokenGeneration - 1 }
+    const bound = async () =>
+      (await db.pool.query('SELECT token FROM binding WHERE device_id = $1', [deviceId])).rows
+    await bind(db, { ...own, token: 'own', environment: 'production' })
+    const late = bind(db, { ...former, token: 'late', environment: 'production' })
+    await expect(late).rejects.toBeInstanceOf(DeviceGone)
+    expect(await unbind(db, former)).toBeUndefined()
+    expect(await bound()).toEqual([{ token: 'own' }])
+    expect(await unbind(db, own)).toBe(true)
+    expect(await unbind(db, own)).toBe(false)
+    expect(await bound()).toEqual([])
   })
 
   it('separates the tokens of applications', async () => {

@@ -39,6 +39,7 @@ export {
   type VendorChannel,
   vendorChannels,
 } from './channel-names.ts'
+export { refusedClickSchemes } from './click-schemes.ts'
 export { type DeviceEvents, deviceEvents } from './device-events.ts'
 export { type EventLevel, type EventName, eventLevel, eventNames, type WantedEvents } from './events.ts'
 export { parseExact, parseVerbatim, toJson } from './exact-json.ts'
@@ -59,6 +60,7 @@ export {
   type Click,
   type Foreground,
   fieldsOf,
+  fieldsOfMessage,
   type Message,
   type MessageClass,
   messageObjects,
@@ -77,6 +79,7 @@ export { isPackageName } from './package-name.ts'
 export {
   type DeviceGroup,
   type NewBatch,
+  noPlan,
   type Plan,
   type PlanDevice,
   planDevices,
@@ -94,7 +97,7 @@ export {
   vendorReason,
 } from './reason-codes.ts'
 export { clip, groupReasons, type ReasonCount, type Why } from './reasons.ts'
-export { breakerPause, probePause, type RecoveryPauses, recoveryPauses } from './recovery.ts'
+export { breakerPause, isNever, probePause, type RecoveryPauses, recoveryPauses } from './recovery.ts'
 export {
   pickRegion,
   regionNames,
@@ -103,7 +106,7 @@ export {
   regionProblem,
   usualRegion,
 } from './regions.ts'
-export type { ChannelStatus, Platform, RouteRules, Skipped } from './route.ts'
+export { type ChannelStatus, type Platform, platforms, type RouteRules, type Skipped } from './route.ts'
 export {
   type Audience,
   batchSize,

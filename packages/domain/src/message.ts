@@ -109,6 +109,26 @@ export function fieldsOf<Name extends ObjectName>(
   ) as ObjectFields<Name>
 }
 
+/** Fields of all channels with their names in the HTTP interface, except `ext`, whose text is passed on unchanged. */
+export function fieldsOfMessage(message: Message) {
+  const { badge, url } = message
+  return {
+    type: message.type,
+    title: message.title,
+    body: message.body,
+    attachment_url: message.attachmentUrl,
+    big_text: message.bigText,
+    badge: badge.kind === 'add' ? `+${badge.count}` : String(badge.count),
+    show_begin_time: message.showBegin,
+    show_end_time: message.showEnd,
+    click_action: url === undefined ? undefined : 'url',
+    url,
+    collapse_key: message.collapseKey,
+    foreground: message.foreground,
+    urgent: message.urgent,
+  }
+}
+
 export type MessageClass = 'service' | 'marketing'
 
 /** Sound, channel and click action on one Android channel, merged from the vendor's object and `android`. */

@@ -32,6 +32,9 @@ export type Plan = {
   unreachable: number
 }
 
+/** The plan of no device. It is shared: callers must not change it. */
+export const noPlan: Plan = { batches: [], inbox: [], unreachable: 0 }
+
 /** Devices that differ in nothing that their route depends on. */
 export type DeviceGroup = Omit<PlanDevice, 'id'> & {
   /** Ascending. */

@@ -14,6 +14,11 @@ export const recoveryPauses: RecoveryPauses = {
   breaker: { first: 5, max: 60 },
 }
 
+const FAR_MS = Date.UTC(9000, 0)
+
+/** Whether a time (Unix ms) is that of a probe that is never made, in the year 9999, or infinite. */
+export const isNever = (ms: number): boolean => ms > FAR_MS
+
 /** Seconds until a closed certificate is probed again, after this many probes. */
 export function probePause(pauses: RecoveryPauses, probes: number): number {
   return pauses.probe[Math.min(probes, pauses.probe.length - 1)]!

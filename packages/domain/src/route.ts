@@ -2,7 +2,8 @@ import { type Channel, cardOf, type SequenceWord, type VendorChannel } from './c
 import { ownReasons, type Reason } from './reason-codes.ts'
 import type { Strategy } from './task.ts'
 
-export type Platform = 'ios' | 'android' | 'harmony'
+export const platforms = ['ios', 'android', 'harmony'] as const
+export type Platform = (typeof platforms)[number]
 
 export type RouteDevice = {
   platform?: Platform

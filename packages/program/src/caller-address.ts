@@ -4,7 +4,7 @@ import { isIPv6 } from 'node:net'
 /**
  * Returns the caller's address, by which limits count; used by the API and the gateway. Each trusted proxy appends the address
  * it saw, so the caller is that many entries from the end; earlier entries come from the caller and prove nothing. For IPv6
- * it is the /64, because a caller usually controls all addresses of it.
+ * it is the /64, because a caller usually controls all addresses of it. Ports, which some proxies append, do not count.
  */
 export function callerAddress(request: IncomingMessage, trustedProxies: number): string {
   const peer = request.socket.remoteAddress ?? ''
@@ -12,9 +12,15 @@ export function callerAddress(request: IncomingMessage, trustedProxies: number):
   if (trustedProxies === 0 || forwarded === undefined) return networkOf(peer)
   const hops = String(forwarded)
     .split(',')
-    .map((hop) => hop.trim())
+    .map((hop) => withoutPort(hop.trim()))
     .filter((hop) => hop !== '')
   return networkOf(hops[Math.max(0, hops.length - trustedProxies)] ?? peer)
+}
+
+/** An IPv6 address with a port is in brackets. */
+function withoutPort(hop: string): string {
+  const [, v6, v4] = /^(?:\[([^\]]+)\]|(\d+(?:\.\d+){3}))(?::\d+)?$/.exec(hop) ?? []
+  return v6 ?? v4 ?? hop
 }
 
 function networkOf(address: string): string {

@@ -12,7 +12,7 @@ import type { RouteContext } from '../route.ts'
 import type { Claims, Tokens } from './tokens.ts'
 
 export type Attempt = {
-  /** The login as typed, whether or not it exists; failures are counted per login. */
+  /** The login in lower case, whether or not it exists; failures are counted per login. */
   login: string
   password: string
   deviceGuid?: string
@@ -21,18 +21,19 @@ export type Attempt = {
 
 /** Logs in with a password. Steps, cost and error message are the same whether or not the user exists. */
 export async function logIn(context: RouteContext, { login, password, deviceGuid, find }: Attempt) {
-  const { deps, appId } = context
+  const { deps, appId, isAdminToken } = context
   const { db, passwords } = deps
   const user = await limitFailures(context, () =>
-    passwords.inTurn({ appId, login }, async () => {
+    passwords.inTurn({ appId, login, isAdminToken }, async () => {
       const locked = await countLoginAttempt(db, appId, login)
       if (locked)
         throw new Failure(42902, 'Too many failed logins for this name; try again later.', {
           retryAfter: locked.waitSeconds,
         })
       const found = await find()
-      // A user has several logins, which share this limit. It must not show: the answer would tell that they belong together.
-      const owner = found ? `user ${found.userId}` : `no user ${login}`
+      // A user has several logins, which share this limit. It must not show: the answer would tell that they belong together. Logins
+      // are in lower case, so none has the name of this counter; an attempt with that name would tell whether the limit is reached.
+      const owner = found ? `User ${found.userId}` : `No user ${login}`
       const isLocked = await countLoginAttempt(db, appId, owner)
       if (!(await passwords.verify(password, found?.passwordHash)) || isLocked || !found) {
         await recordFailedSignIn(db, {

@@ -15,9 +15,13 @@ export type Passwords = {
   hash(password: string): Promise<string>
   /**
    * Runs `attempt` when it is its turn. Hashing occupies a core and 7 MiB for tens of milliseconds, so few run at once, the applications
-   * in turn, and those of a login one after another; when too many wait, the attempt is refused.
+   * in turn, and those of a login one after another; when too many wait, the attempt is refused. Those with an admin token wait apart from
+   * others, so that a flood of anonymous logins does not keep them out.
    */
-  inTurn<T>(of: { appId: string; login?: string }, attempt: () => Promise<T>): Promise<T>
+  inTurn<T>(
+    of: { appId: string; login?: string; isAdminToken?: boolean },
+    attempt: () => Promise<T>,
+  ): Promise<T>
   /** Takes the same time whether or not there is a stored hash; false without one. */
   verify(password: string, stored: string | null | undefined): Promise<boolean>
 }
@@ -34,9 +38,9 @@ const deriveWithArgon2id: Derive = (password, salt, { memory, passes }) =>
     passes,
   })
 
-type Waiting = PromiseWithResolvers<void> & { appId: string; login?: string }
+type Waiting = PromiseWithResolvers<void> & { list: string; login?: string }
 
-/** `maxWaiting` is that of an application. */
+/** `maxWaiting` is that of each of an application's two lists. */
 export function createPasswords(
   options: { derive?: Derive; atOnce?: number; maxWaiting?: number } = {},
 ): Passwords {
@@ -60,7 +64,7 @@ export function createPasswords(
       running++
       next!.resolve()
     }
-    for (const one of passed) waiting.add(one.appId, one)
+    for (const one of passed) waiting.add(one.list, one)
   }
 
   return {
@@ -68,10 +72,11 @@ export function createPasswords(
       const salt = randomBytes(16)
       return format(salt, await derive(password, salt, cost))
     },
-    async inTurn({ appId, login: name }, attempt) {
+    async inTurn({ appId, login: name, isAdminToken = false }, attempt) {
       const login = name === undefined ? undefined : `${appId}/${name}`
-      const turn: Waiting = { ...Promise.withResolvers<void>(), appId, login }
-      const refused = waiting.add(appId, turn)
+      const list = `${isAdminToken}/${appId}`
+      const turn: Waiting = { ...Promise.withResolvers<void>(), list, login }
+      const refused = waiting.add(list, turn)
       refused?.reject(
         new Failure(42901, 'Too many logins are waiting; try again in a moment.', { retryAfter: 2 }),
       )

@@ -6,16 +6,13 @@ import {
   holdsOf,
   shownHealth,
 } from '@herald/db/certificates'
-import { environmentNumber, providerOf, publicName } from '@herald/domain'
+import { environmentNumber, isNever, providerOf, publicName } from '@herald/domain'
 import { z } from 'zod'
 import { mask, maskExtra } from '../certificates/mask.ts'
 import { receiptUrlOf } from '../certificates/receipt-url.ts'
 import { warningsOf } from '../certificates/warnings.ts'
 import { nullableTimestamp, secondsOrNull, timestamp } from '../output/fields.ts'
 import { route } from '../route.ts'
-
-/** The time of a probe that is never made; see closeCertificate. */
-const NEVER_MS = Date.UTC(9000, 0)
 
 const certificateView = z.object({
   provider: z.int(),
@@ -139,7 +136,7 @@ export const certificateList = route({
         first_refused_at: secondsOrNull(stored.refusedAt),
         closed_at: secondsOrNull(stored.closedAt),
         next_probe_at:
-          stored.probeAt === undefined || stored.probeAt > NEVER_MS ? null : secondsOrNull(stored.probeAt),
+          stored.probeAt === undefined || isNever(stored.probeAt) ? null : secondsOrNull(stored.probeAt),
         probes: stored.probes,
         ...health,
         holds: [...health.holds],

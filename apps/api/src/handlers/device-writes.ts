@@ -1,4 +1,4 @@
-import { type DeviceChange, findDevice, removeDevice } from '@herald/db/devices'
+import { type DeviceChange, findDevice, removeDevice, tagsPerDevice } from '@herald/db/devices'
 import { channelOfProvider, vendorChannels } from '@herald/domain'
 import { z } from 'zod'
 import { byOf } from '../audit.ts'
@@ -14,7 +14,7 @@ import { isInScope } from '../scope.ts'
 const tag = 'Devices'
 const MAX_LIST = 1000
 
-const tagList = z.array(z.string().max(limits.tag)).max(100)
+const tagList = z.array(z.string().max(limits.tag)).max(tagsPerDevice)
 /** Only documents what `readDevice` accepts: checking a batch with it would take as long as writing it. */
 const documented = z.strictObject({
   device_guid: z

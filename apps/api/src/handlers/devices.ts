@@ -1,6 +1,7 @@
 import { type Card, cards } from '@herald/channels/cards'
 import {
   bind,
+  DeviceGone,
   findDevice,
   listDevices,
   type Registered,
@@ -34,6 +35,7 @@ import { tokenProblem } from '../input/input-failure.ts'
 import { storedToken } from '../input/stored-token.ts'
 import { ownDeviceRecord, showOwnDevice } from '../output/device-record.ts'
 import { pageOf, readPage } from '../output/fields.ts'
+import { receiptLimit, takeAll } from '../receipts/receipt-limit.ts'
 import { type RouteContext, route } from '../route.ts'
 import { deviceOfHolder, noDevice, scopeOf } from '../scope.ts'
 
@@ -156,6 +158,7 @@ export const bindToken = route({
     await bind(deps.db, {
       appId,
       deviceId: device.deviceId,
+      tokenGeneration: device.tokenGeneration,
       channel,
       token,
       canonicalToken: adapter?.canonicalToken,
@@ -163,6 +166,8 @@ export const bindToken = route({
       bundleId: input.bundle_id,
       region: regionOfBinding(channel, adapter?.regionOf?.(token), named),
       platform: input.platform,
+    }).catch((error) => {
+      throw error instanceof DeviceGone ? noDevice(context) : error
     })
     return { provider: input.provider, channel: publicName(channel), environment }
   },
@@ -178,9 +183,12 @@ export const unbindToken = route({
   input: z.strictObject({ push_token: required(pushToken), provider }),
   answer: z.object({ removed: z.boolean().describe('False if the device had no such binding.') }),
   async handler(context, input) {
-    const { deviceId } = await deviceOfHolder(context, input.push_token)
+    const { deviceId, tokenGeneration } = await deviceOfHolder(context, input.push_token)
     const channel = channelOfProvider(input.provider)!
-    return { removed: await unbind(context.deps.db, { appId: context.appId, deviceId, channel }) }
+    const binding = { appId: context.appId, deviceId, tokenGeneration, channel }
+    const removed = await unbind(context.deps.db, binding)
+    if (removed === undefined) throw noDevice(context)
+    return { removed }
   },
 })
 
@@ -207,8 +215,7 @@ export const acknowledge = route({
   tag,
   access: 'holder',
   summary: 'Acknowledge pushes from the device',
-  description:
-    'Counted once per task and device, and only for recipients of the task. `clicked` implies `received`.',
+  description: `Counted once per task and device, and only for recipients of the task. \`clicked\` implies \`received\`. Except with an admin token, each API process takes ${receiptLimit.perSecond} entries per second from a device, and at most ${receiptLimit.burst.toLocaleString('en')} at once (42901).`,
   example: { push_token: '$PUSH_TOKEN', list: [{ task_id: '$TASK_ID', event: 'received' as const }] },
   input: z.strictObject({
     push_token: required(pushToken),
@@ -226,8 +233,11 @@ export const acknowledge = route({
       ),
   }),
   async handler(context, input) {
-    const { deps, appId } = context
+    const { deps, appId, isAdminToken } = context
     const { deviceId } = await deviceOfHolder(context, input.push_token)
+    const wait = isAdminToken ? 0 : takeAll(deps.limits.receipts, String(deviceId), input.list.length)
+    if (wait > 0)
+      throw new Failure(42901, 'Too many receipts of this device; try again later.', { retryAfter: wait })
     const receipts = input.list
       .filter(({ task_id }) => task_id > 0n && task_id <= BigInt(Number.MAX_SAFE_INTEGER))
       .map(({ task_id, event }) => ({ appId, taskId: Number(task_id), deviceId, event }))

@@ -69,7 +69,7 @@ export const taskDevice = route({
   tag: 'Push',
   access: 'admin',
   summary: 'Show the result of a push on a device, or on the devices of a person',
-  description: `Takes exactly one of push_token, device_guid, alias and user_id; an alias or a user may have up to ${MAX_PERSON_DEVICES} devices. The channels are listed in the order in which they were tried. A device that is no recipient of the task has an empty path; so has a device that got its present user or alias after the task began, unless the device itself was asked about.`,
+  description: `Takes exactly one of push_token, device_guid, alias and user_id; an alias or a user may have up to ${MAX_PERSON_DEVICES} devices. The channels are listed in the order in which they were tried. A device that is no recipient of the task has an empty path; so has a device that got its current user or alias after the task began, unless the device itself was asked about.`,
   example: { task_id: '$TASK_ID', push_token: '$PUSH_TOKEN' },
   input: z.strictObject({ task_id: required(int64), ...recipientFields }),
   answer: z.object({

@@ -7,7 +7,14 @@ import { noDevice, ownDevice } from '../scope.ts'
 
 const tag = 'Devices'
 const path = '/user/push/tag'
-const tags = required(z.array(required(name(64))).max(tagsPerDevice))
+const tags = required(
+  z
+    .array(required(name(64)))
+    .max(10 * tagsPerDevice)
+    .refine((names) => new Set(names).size <= tagsPerDevice, {
+      error: `must have at most ${tagsPerDevice} different items`,
+    }),
+).describe(`At most ${tagsPerDevice} different tags.`)
 const answer = z.object({ tags: z.array(z.string()).describe('The tags of the device after the call.') })
 
 async function tagsNow(context: RouteContext, deviceId: number) {

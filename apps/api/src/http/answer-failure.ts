@@ -38,10 +38,12 @@ export function failureOfError(error: unknown): Answer {
   if (error instanceof Failure) return { failure: error, unexpected: false }
   if (error instanceof CommitInDoubt)
     return unexpected(
-      'The database connection was lost while this was being written, so it may have been done; look at the present state before you repeat the call.',
+      'The database connection was lost while this was being written, so it may have been done; check the current state before you repeat the call.',
     )
   if (isUnreachable(error))
-    return expected(50301, 'The database is unreachable; nothing was accepted.', { retryAfter: 2 })
+    return expected(50301, 'The database is unreachable, so no push was accepted; repeat the call.', {
+      retryAfter: 2,
+    })
   if (error instanceof AcceptorFull)
     return expected(50301, 'Too many pushes wait to be written; this one was not accepted.', {
       retryAfter: 2,

@@ -4,7 +4,7 @@ import { Failure } from '../codes.ts'
 import type { ApiDeps } from '../deps.ts'
 import { readInt64 } from '../input/fields.ts'
 import type { Access, ConsoleAccess } from '../route.ts'
-import { bearerIn, type CallHeaders, refuseActAs } from './call-headers.ts'
+import { bearerIn, type CallHeaders, refuseActAs, same } from './call-headers.ts'
 import { checkLimited } from './check-limited.ts'
 import { comesFromElsewhere, mayUseSession } from './same-origin.ts'
 
@@ -28,7 +28,7 @@ export type Authenticated = { application: Application; identity: Identity; actA
 
 type AuthDeps = Pick<
   ApiDeps,
-  'db' | 'log' | 'sessions' | 'consoleSessions' | 'checkOperatorKey' | 'publicUrl' | 'limits'
+  'db' | 'log' | 'sessions' | 'consoleSessions' | 'operatorKey' | 'checkOperatorKey' | 'publicUrl' | 'limits'
 >
 
 const noApplication: Application = {
@@ -92,16 +92,29 @@ async function operatorOf(deps: AuthDeps, rule: AccessRule, call: Call): Promise
   const bearer = bearerIn(call.headers.authorization)
   // Not verified: no access token belongs to the operator.
   if (bearer === undefined && call.headers.accessToken !== undefined) return { role: 'none' }
-  // An access token sent as a bearer token is no guess of the operator key, and must not count as one.
-  if (bearer?.includes('.') && deps.sessions.tokens.verify(bearer)) return { role: 'none' }
+  if (bearer !== undefined && isAccessToken(deps, bearer)) return { role: 'none' }
   return identityOf(await signedIn(deps, call, rule.reads))
 }
 
-/** On routes for the operator and admins the bearer token is an operator key or an access token, which is no guess of the key. */
-function withBearer({ sessions }: AuthDeps, call: Call): Call {
-  const accessToken = bearerIn(call.headers.authorization)
-  if (call.headers.accessToken !== undefined || !accessToken?.includes('.')) return call
-  return sessions.tokens.verify(accessToken) ? { ...call, headers: { ...call.headers, accessToken } } : call
+/** On routes for the operator and admins the bearer token is an operator key or an access token. */
+function withBearer(deps: AuthDeps, call: Call): Call {
+  const { headers } = call
+  const bearer = bearerIn(headers.authorization)
+  if (bearer === undefined || !isAccessToken(deps, bearer)) return call
+  const accessToken = same('access-token', headers.accessToken, 'authorization', bearer)
+  return { ...call, headers: { ...headers, accessToken } }
+}
+
+/** The shape of a JWT. */
+const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]*$/
+
+/**
+ * Returns whether a bearer token is an access token, also an expired or forged one: it is no guess of the operator key and must not
+ * count as one. If the key itself has the shape of a token, only valid tokens are taken for one, because guesses of it must be counted.
+ */
+function isAccessToken({ operatorKey = '', sessions }: AuthDeps, bearer: string): boolean {
+  if (!TOKEN.test(bearer)) return false
+  return !TOKEN.test(operatorKey) || sessions.tokens.verify(bearer) !== undefined
 }
 
 /** With both an access token and the operator key, the caller is the operator. */

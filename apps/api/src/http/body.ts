@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Failure } from '../codes.ts'
+import { quoted } from '../input/input-failure.ts'
 import { sizeText } from '../route.ts'
 import type { BodyShare } from './body-budget.ts'
 
@@ -58,11 +59,19 @@ export async function readBody(
   })
 }
 
-/** The content type must be JSON or absent, so that a form on another site cannot make a call. */
-export function checkJsonType(request: IncomingMessage): void {
+/** Bodies are not decompressed: a few bytes could become gigabytes. */
+export function refuseEncoding(request: IncomingMessage): void {
   const encoding = request.headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity')
-    throw new Failure(40001, 'The body must not be encoded: send it without content-encoding.')
+    throw new Failure(
+      40001,
+      `The body must not be encoded with ${quoted(encoding)}: send it without the header content-encoding.`,
+    )
+}
+
+/** The content type must be JSON or absent, so that a form on another site cannot make a call. */
+export function checkJsonType(request: IncomingMessage): void {
+  refuseEncoding(request)
   const type = request.headers['content-type']
   if (type === undefined) return
   const [essence = '', ...parameters] = type.toLowerCase().split(';')

@@ -52,7 +52,8 @@ export function bearerIn(authorization: string | undefined): string | undefined 
   return /^Bearer +(\S.*)$/i.exec(authorization ?? '')?.[1]
 }
 
-function same(
+/** Returns the value of two headers that mean the same. Throws Failure if they differ. */
+export function same(
   name: string,
   value: string | undefined,
   twin: string,

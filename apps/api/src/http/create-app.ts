@@ -100,6 +100,9 @@ function createExpressApp(deps: ApiDeps, options: AppOptions): Express {
     else await pages(request, response, path)
   })
   app.get('/', (_request, response) => response.redirect('/console/'))
+  // After those that handle GET and HEAD.
+  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/'])
+    app.all(path, (_request, response) => refuseMethod(response, ['GET', 'HEAD']))
   app.use(
     '/queues',
     serveQueueBoard(deps, (request, response) =>

@@ -15,7 +15,7 @@ import {
 } from '../route.ts'
 import { type AccessRule, authenticate, type Identity } from './authenticate.ts'
 import { authorise } from './authorise.ts'
-import { checkJsonType, readBody } from './body.ts'
+import { checkJsonType, readBody, refuseEncoding } from './body.ts'
 import type { BodyShare } from './body-budget.ts'
 import { browserOf } from './browser.ts'
 import { callHeaders, refuseActAs } from './call-headers.ts'
@@ -121,6 +121,7 @@ async function readInput(
   large: Pick<BodyShare, 'hold'> | undefined,
 ): Promise<{ input: unknown; verbatim?: readonly string[] }> {
   if (route.stream) {
+    refuseEncoding(request)
     exemptFromTimeout(request)
     return { input: request }
   }

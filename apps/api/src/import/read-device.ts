@@ -5,6 +5,7 @@ import {
   channelOfProvider,
   type Platform,
   parseExact,
+  platforms,
   providerNamed,
   regionOfBinding,
   regionProblem,
@@ -60,7 +61,7 @@ const deviceFields = new Set([
   'enabled',
 ])
 const bindingFields = new Set(['provider', 'device_token', 'environment', 'bundle_id', 'region'])
-const platforms = new Set(['ios', 'android', 'harmony'])
+const platformNames: ReadonlySet<string> = new Set(platforms)
 
 /** Reads one line of an import. Throws BadDevice. */
 export function readImportLine(text: string, adapters: Adapters): DeviceChange {
@@ -155,6 +156,10 @@ function itemOf(list: string, index: number, field: string, value: unknown, max:
 
 function textProblem(value: unknown, max: number): string | undefined {
   if (typeof value !== 'string' || value.trim() === '') return 'must be a non-blank string'
+  return charactersProblem(value, max)
+}
+
+function charactersProblem(value: string, max: number): string | undefined {
   if (value.length > max && [...value].length > max) return `must have at most ${max} characters`
   if (CONTROL.test(value)) return 'must not contain control characters'
   if (!value.isWellFormed()) return 'contains half of a surrogate pair'
@@ -176,8 +181,8 @@ function userIdOf(value: unknown, exact: () => Record<string, unknown>): string 
 
 function platformOf(value: unknown): Platform | null {
   if (isBlank(value)) return null
-  if (typeof value !== 'string' || !platforms.has(value))
-    throw new BadDevice('platform must be one of ios, android, harmony')
+  if (typeof value !== 'string' || !platformNames.has(value))
+    throw new BadDevice(`platform must be one of ${platforms.join(', ')}`)
   return value as Platform
 }
 
@@ -214,7 +219,8 @@ function attributesOf(value: unknown, exact: () => Record<string, unknown>): str
     textOf('a key of attributes', key, limits.attributeName)
     const path = `attributes.${quoted(key)}`
     if (typeof field === 'string') {
-      if (field !== '') attributeText(path, field)
+      const problem = charactersProblem(field, limits.attributeText)
+      if (problem !== undefined) throw new BadDevice(`${path} ${problem}`)
     } else if (typeof field === 'number') {
       if (!Number.isFinite(field)) throw new BadDevice(`${path} is too large`)
       if (Number.isInteger(field) && !Number.isSafeInteger(field)) {
@@ -231,13 +237,6 @@ function attributesOf(value: unknown, exact: () => Record<string, unknown>): str
 function attributeInteger(path: string, value: unknown): void {
   if (typeof value === 'bigint' && readInt64(value) === undefined)
     throw new BadDevice(`${path} is not a 64-bit integer`)
-}
-
-function attributeText(path: string, value: string): void {
-  if (value.length > limits.attributeText && [...value].length > limits.attributeText)
-    throw new BadDevice(`${path} must have at most ${limits.attributeText} characters`)
-  if (CONTROL.test(value)) throw new BadDevice(`${path} must not contain control characters`)
-  if (!value.isWellFormed()) throw new BadDevice(`${path} contains half of a surrogate pair`)
 }
 
 function tagsOf(name: string, value: unknown): string[] {

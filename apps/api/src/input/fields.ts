@@ -1,5 +1,5 @@
 import { cards } from '@herald/channels/cards'
-import { providerNamed, regionNames } from '@herald/domain'
+import { platforms, providerNamed, regionNames } from '@herald/domain'
 import { z } from 'zod'
 import { blankToNull, dropBlank } from './blank.ts'
 
@@ -39,7 +39,7 @@ export function name(max: number) {
 /** Characters, and bytes as well. Tokens are indexed, and an index entry of Postgres has at most 2704 bytes; usual ones have a few hundred. */
 export const MAX_DEVICE_TOKEN = 2048
 
-export const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
+const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
 const DECIMAL = /^-?\d{1,19}$/
 
 export function readInt64(value: unknown): bigint | undefined {
@@ -116,7 +116,7 @@ export const provider = providerIn('body')
 export const providerInQuery = providerIn('query')
 export const environment = integer(0, 1)
 export const region = z.enum(regionNames)
-export const platform = z.enum(['ios', 'android', 'harmony'])
+export const platform = z.enum(platforms)
 export const deviceGuid = name(255)
 export const pushToken = name(255)
 

@@ -1,17 +1,4 @@
-/** `http` is not private; the others run code, or read files or data of the app that opens them. */
-const refusedSchemes: ReadonlySet<string> = new Set([
-  'http',
-  'javascript',
-  'vbscript',
-  'file',
-  'filesystem',
-  'data',
-  'blob',
-  'content',
-  'intent',
-  'android-app',
-  'about',
-])
+import { refusedClickSchemes } from '@herald/domain'
 
 const SCHEME = /^([a-z][a-z0-9+.-]*):(.+)$/i
 // biome-ignore lint/suspicious/noControlCharactersInRegex: browsers remove some of these, so `java\tscript:` would pass as another scheme
@@ -26,7 +13,8 @@ export function checkClickUrl(url: string): string | undefined {
   if (!scheme || !rest || !URL.canParse(url))
     return 'must be an https:// address or a deep link such as myapp://page'
   const name = scheme.toLowerCase()
-  if (refusedSchemes.has(name)) return `must be an https:// address or a deep link of the app, not ${name}:`
+  if (refusedClickSchemes.has(name))
+    return `must be an https:// address or a deep link of the app, not ${name}:`
   if (name === 'https' && !/^\/\/[^/?#]/.test(rest)) return 'must have a host after https://'
   return undefined
 }

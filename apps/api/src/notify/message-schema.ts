@@ -152,8 +152,12 @@ export const messageFields = z.strictObject({
     z.string().regex(/^\+?\d{1,9}$/, { error: 'must have 1 to 9 digits, with a leading + to add' }),
   ).describe('`5` sets the badge to 5, `+2` adds 2 (default +1).'),
   ext: optional(z.record(z.string(), z.unknown())).describe('JSON object for the app, passed on unchanged.'),
-  show_begin_time: showTime.describe('Start of display, Unix time in seconds; blank or 0: immediately.'),
-  show_end_time: showTime.describe('End of display, Unix time in seconds; blank or 0: none.'),
+  show_begin_time: showTime.describe(
+    'When the task begins, Unix time in seconds: the audience is resolved and the push is sent then; blank or 0: immediately.',
+  ),
+  show_end_time: showTime.describe(
+    'When the push ends, Unix time in seconds: devices that it was not sent to by then expire; blank or 0: none.',
+  ),
   click_action: optional(z.enum(['open_app', 'url'])).describe(
     'Action on click on all channels: `url` opens a web page or deep link, `open_app` the app (default open_app). A click_action in `android` or in a vendor’s object takes precedence.',
   ),

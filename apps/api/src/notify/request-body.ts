@@ -1,5 +1,5 @@
 import type { AskedAudience, AskedTask } from '@herald/db/tasks'
-import { type Badge, fieldsOf, type Message, objectNames } from '@herald/domain'
+import { fieldsOf, fieldsOfMessage, type Message, objectNames } from '@herald/domain'
 
 /**
  * The body of POST /push/notify that makes the same push again, without its request_id. Undefined for a recall, which no such body
@@ -41,33 +41,18 @@ function audienceText(audience: AskedAudience): string {
 }
 
 function messageText(message: Message): string {
-  const { url, badge, badgeNamed } = message
-  const plain: Record<string, unknown> = {
-    type: message.type,
-    title: message.title,
-    body: message.body,
-    attachment_url: message.attachmentUrl,
-    big_text: message.bigText,
-    badge: badgeNamed && badgeText(badge),
-    show_begin_time: message.showBegin,
-    show_end_time: message.showEnd,
-    click_action: url === undefined ? undefined : 'url',
-    url,
-    collapse_key: message.collapseKey,
-    foreground: message.foreground,
-    urgent: message.urgent,
-  }
+  const fields = fieldsOfMessage(message)
+  // The default badge is not a field of the request.
+  const plain: Record<string, unknown> = { ...fields, badge: message.badgeNamed && fields.badge }
   for (const name of objectNames) {
-    const fields = JSON.stringify(fieldsOf(name, (message[name] ?? {}) as never))
-    if (fields !== '{}') plain[name] = JSON.parse(fields)
+    const object = JSON.stringify(fieldsOf(name, (message[name] ?? {}) as never))
+    if (object !== '{}') plain[name] = JSON.parse(object)
   }
   const texts = Object.entries(plain).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, JSON.stringify(value)]],
   )
   return objectText({ ...Object.fromEntries(texts), ...(message.ext !== undefined && { ext: message.ext }) })
 }
-
-const badgeText = ({ kind, count }: Badge) => `${kind === 'add' ? '+' : ''}${count}`
 
 /** Values are JSON already. */
 function objectText(fields: Record<string, string>): string {

@@ -127,7 +127,7 @@ export const chineseCodes: Readonly<Record<Code, string>> = {
   40902: '任务已结束，不能再更改。',
   40903: '任务不能撤回：它本身是撤回任务、尚未发送，或所用通道不支持撤回。',
   41301:
-    '请求体过大。/push/notify、/push/explain、/push/task/recall、/push/audience/count 和 /admin/tag/member 的上限为 1 MiB，回执及推送或设备列表为 4 MiB，其余为 64 KiB；导入没有总大小限制，只限制每行 64 KiB。',
+    '请求体过大。/push/notify、/push/explain、/push/task/recall、/push/audience/count 和 /admin/tag/member 的上限为 1 MiB，回执及推送或设备的批量提交为 4 MiB，其余为 64 KiB；导入没有总大小限制，只限制每行 64 KiB。',
   42901:
     '调用方超过速率限制，其地址被拒绝的调用过多，或其应用同时进行的大请求过多；请在 Retry-After 的秒数后重试。每个 API 进程每秒允许每个用户调用 100 次，每个未带令牌的地址调用 1,000 次，突发上限为其五倍；管理员没有这一限制。登录和注册的限制为 `HERALD_LOGINS_PER_SECOND` 和 `HERALD_REGISTRATIONS_PER_SECOND`。',
   42902: '该名称登录失败次数过多，或该地址的登录失败、运维密钥错误过多；请在 Retry-After 的秒数后重试。',
@@ -136,5 +136,5 @@ export const chineseCodes: Readonly<Record<Code, string>> = {
   50201:
     '由随附的 nginx 和 Caddy 配置返回：无法连接 Herald，或其响应丢失，因此请求可能已经执行。请在 Retry-After 的秒数后重试；`request_id` 相同的推送只发送一次。',
   50301:
-    '数据库不可用，或等待中、进行中的请求过多。推送均未受理。导入、设备列表、标签的设备变更和擦除可能已部分执行：可以放心重复调用。',
+    '数据库不可用，或等待中、进行中的请求过多。推送均未受理。导入、设备的批量写入、标签的设备变更和擦除可能已部分执行：可以放心重复调用。',
 }

@@ -101,8 +101,9 @@ function typeOf(schema: JsonSchema): string {
     schema.maximum !== undefined && `to ${schema.maximum}`,
     schema.maxLength !== undefined && `at most ${schema.maxLength} characters`,
   ].filter(Boolean)
-  const type = schema.format === 'int64' ? 'int64' : [schema.type ?? 'any'].flat().join(' or ')
-  return [type, ...limits].join(' ')
+  const types = [schema.type ?? 'any'].flat() as string[]
+  const names = schema.format === 'int64' ? ['int64', ...types.filter((type) => type === 'null')] : types
+  return [names.join(' or '), ...limits].join(' ')
 }
 
 function curlOf(path: string, method: string, operation: Operation, example: unknown): string {

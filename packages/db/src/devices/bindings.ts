@@ -9,11 +9,14 @@ import type { Database } from '../store/database.ts'
 import { codeOf, retrying } from '../store/errors.ts'
 import { inTransaction, type Runner } from '../store/statement.ts'
 import { seenNowSql } from './last-seen.ts'
+import type { FoundDevice } from './push-tokens.ts'
 import { retireSql } from './retired-tokens.ts'
 
 export type NewBinding = {
   appId: string
   deviceId: number
+  /** Set for a caller that found the device by its push token: the device must still have that one. */
+  tokenGeneration?: number
   channel: VendorChannel
   token: string
   environment: Environment
@@ -27,7 +30,7 @@ export type NewBinding = {
 
 const UNIQUE_VIOLATION = '23505'
 
-/** The device was removed or erased since the caller found it. */
+/** The device was removed or erased since the caller found it, or has another push token. */
 export class DeviceGone extends Error {}
 
 /**
@@ -50,11 +53,17 @@ async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {
   const { solePlatform, defaultPlatform, absoluteBadge } = cardOf(channel)
   const { rowCount } = await client.query(
     `UPDATE device SET platform = COALESCE($3, platform, $4), last_seen = ${seenNowSql('device')}
-     WHERE id = $1 AND app_id = $2`,
-    [deviceId, appId, binding.platform ?? solePlatform ?? null, defaultPlatform],
+     WHERE id = $1 AND app_id = $2 AND ($5::int IS NULL OR token_generation = $5)`,
+    [
+      deviceId,
+      appId,
+      binding.platform ?? solePlatform ?? null,
+      defaultPlatform,
+      binding.tokenGeneration ?? null,
+    ],
   )
   // Its token must not be stored any more.
-  if (rowCount === 0) throw new DeviceGone('the device was removed')
+  if (rowCount === 0) throw new DeviceGone('the device was removed or has another push token')
   // In the order in which settles lock bindings; another order would deadlock with them.
   const { rows } = await client.query<{ device_id: number; token: string }>(
     `SELECT device_id, token FROM binding
@@ -92,13 +101,21 @@ async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {
   if (absoluteBadge && !isSame) await client.query('SELECT clear_badges(ARRAY[$1::bigint])', [deviceId])
 }
 
-/** Returns whether there was a binding. */
+/** Returns whether there was a binding; undefined if the device was removed or has another push token. */
 export async function unbind(
   db: Database,
-  binding: { appId: string; deviceId: number; channel: VendorChannel },
-): Promise<boolean> {
-  const { appId, deviceId, channel } = binding
-  return retrying(() => inTransaction(db, (client) => retire(client, appId, deviceId, channel, 'unbound')))
+  binding: FoundDevice & { appId: string; channel: VendorChannel },
+): Promise<boolean | undefined> {
+  const { appId, deviceId, tokenGeneration, channel } = binding
+  return retrying(() =>
+    inTransaction(db, async (client) => {
+      const { rowCount } = await client.query(
+        'SELECT 1 FROM device WHERE id = $1 AND app_id = $2 AND token_generation = $3 FOR NO KEY UPDATE',
+        [deviceId, appId, tokenGeneration],
+      )
+      return rowCount === 0 ? undefined : retire(client, appId, deviceId, channel, 'unbound')
+    }),
+  )
 }
 
 /** Deletes a binding and stores its token for 30 days, so that late receipts find their device. */

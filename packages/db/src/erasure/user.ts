@@ -13,7 +13,7 @@ export async function eraseUser(db: Database, appId: string, userId: bigint): Pr
          WHERE n.name IS NOT NULL
        )
        DELETE FROM login_failure WHERE app_id = $2 AND login IN (
-         SELECT login FROM logins UNION ALL SELECT 'no user ' || login FROM logins UNION ALL SELECT 'user ' || $1)`,
+         SELECT login FROM logins UNION ALL SELECT 'No user ' || login FROM logins UNION ALL SELECT 'User ' || $1)`,
       [String(userId), appId],
     ),
   )
