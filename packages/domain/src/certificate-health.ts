@@ -52,7 +52,7 @@ function holdWarning(vendor: string, hold: ShownHold): string {
   const messages = messagesOf(hold)
   if (hold.kind === 'quota')
     return active
-      ? `The quota of ${vendor} for ${messages} has been used up since ${utc(since)}: ${reason} They wait until ${utc(until)}; all others are sent.`
+      ? `The quota of ${vendor} for ${messages} has been used up since ${utc(since)}: ${reason} They take the device’s next channel, or wait, until ${utc(until)}; all others are sent.`
       : `The quota of ${vendor} for ${messages} was used up from ${utc(since)} to ${utc(until)}: ${reason}`
   return active
     ? `${vendor} has refused ${messages} since ${utc(since)}: ${reason} They are not sent until ${utc(until)}; all others are.`

@@ -35,7 +35,7 @@ describe('the warnings of a certificate', () => {
       'OPPO has refused receipts, first at 2027-01-01 10:02 UTC: 67 category error. The next message is sent with receipts again.',
     ])
     expect(warningOf({ kind: 'quota', scope: 'quota system messages' })).toEqual([
-      'The quota of OPPO for system messages has been used up since 2027-01-01 10:02 UTC: 67 category error. They wait until 2027-01-01 10:12 UTC; all others are sent.',
+      'The quota of OPPO for system messages has been used up since 2027-01-01 10:02 UTC: 67 category error. They take the device’s next channel, or wait, until 2027-01-01 10:12 UTC; all others are sent.',
     ])
     expect(warningOf({ kind: 'quota', scope: 'quota all messages', active: false })).toEqual([
       'The quota of OPPO for all messages was used up from 2027-01-01 10:02 UTC to 2027-01-01 10:12 UTC: 67 category error.',

@@ -58,7 +58,7 @@ export function useLabels() {
         ? { translated, original }
         : { translated }
     }
-    /** A reason of a channel of which only the text was stored. */
+    /** A channel's reason that was stored without its code. */
     const storedReason = (channelName: string, original: string): ReasonLabel => {
       const code = codeInText(channelName, original)
       if (code !== null) return reason(code, original)

@@ -68,8 +68,8 @@ const ofParts: NoteTexts = {
     '{1}自 {3} UTC 起拒绝{2}：{4} 在 {6} UTC 之前，消息将不带该部分发送。',
   '{1} has refused {2}, first at {3} UTC: {4} The next message is sent with {5} again.':
     '{1}曾拒绝{2}（最早于 {3} UTC）：{4} 下一条消息会再次带上该部分。',
-  'The quota of {1} for {2} has been used up since {3} UTC: {4} They wait until {5} UTC; all others are sent.':
-    '{1}的配额（{2}）自 {3} UTC 起已用完：{4} 这些消息将等到 {5} UTC，其余照常发送。',
+  'The quota of {1} for {2} has been used up since {3} UTC: {4} They take the device’s next channel, or wait, until {5} UTC; all others are sent.':
+    '{1}的配额（{2}）自 {3} UTC 起已用完：{4} 在 {5} UTC 之前，这些消息改走设备的下一条通道，没有则等待；其余照常发送。',
   'The quota of {1} for {2} was used up from {3} UTC to {4} UTC: {5}':
     '{1}的配额（{2}）在 {3} 至 {4} UTC 期间用完：{5}',
   '{1} has refused {2} since {3} UTC: {4} They are not sent until {5} UTC; all others are.':
