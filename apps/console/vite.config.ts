@@ -12,7 +12,7 @@ const forPages =
 
 /** What the first page loads, and the sign-in page needs. */
 const forFirstPage =
-  /\/src\/(session|i18n\/(en|languages|error-texts|basic-labels)\.|app\/(console|router|sign-in-gate|frame|application-gate|select-application|not-found|error-page)\.|components\/(error-alert|loading|empty-state|app-link|page-title)\.|api\/|calculations\/(duration|format|relative-time|time-zone)\.)|\/packages\/client\//
+  /\/src\/(session|i18n\/(en|languages|error-texts|basic-labels)\.|app\/(console|router|sign-in-gate|frame|application-gate|select-application|not-found|error-page)\.|components\/(error-alert|warning-alert|loading|empty-state|app-link|page-title)\.|api\/|calculations\/(duration|format|relative-time|time-zone)\.)|\/packages\/client\//
 
 export default defineConfig({
   base: '/console/',

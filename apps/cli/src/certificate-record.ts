@@ -1,11 +1,10 @@
 import type { CertificateView, NewCertificate } from '@herald/client'
-import { regionOfExtra, type VendorChannel } from '@herald/domain'
+import { type Environment, environmentNumber, regionOfExtra, type VendorChannel } from '@herald/domain'
 import { CliFailure, UsageFailure } from './failure.ts'
 import { readObject } from './parse.ts'
 import { readNamed, readSecret, readText } from './shell.ts'
 import { providerNumber, type VendorField, vendors } from './vendor-fields.ts'
 
-export type Environment = 'production' | 'development'
 export type SetFlags = Record<string, string | undefined> & {
   environment: Environment
   region?: string
@@ -18,7 +17,7 @@ export type SetFlags = Record<string, string | undefined> & {
 export function recordOf(vendor: VendorChannel, flags: SetFlags): NewCertificate {
   const record: NewCertificate = {
     provider: providerNumber(vendor),
-    environment: flags.environment === 'development' ? 0 : 1,
+    environment: environmentNumber(flags.environment),
     name: flags.name,
     check: flags.check,
     extra:

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { HeraldError } from '@herald/client'
 import { describe, expect, it } from '@jest/globals'
 import { requestIdFor } from '../src/api/request-id.ts'
@@ -186,14 +184,6 @@ describe('a draft', () => {
     ],
   ])('%j has the problems %j', (fields, expected) => {
     expect(problems(fields)).toEqual(expected)
-  })
-
-  it('has no link with a scheme that the API refuses', () => {
-    const source = readFileSync(join(import.meta.dirname, '../../api/src/notify/click-url.ts'), 'utf8')
-    const [, list = ''] = /refusedSchemes[^[]*\[([^\]]*)\]/.exec(source) ?? []
-    const schemes = [...list.matchAll(/'([\w-]+)'/g)].map(([, scheme]) => scheme)
-    expect(schemes).toContain('http')
-    expect(schemes.filter((scheme) => problems({ url: `${scheme}://x` }).length === 0)).toEqual([])
   })
 
   it('has an empty audience at first', () => {

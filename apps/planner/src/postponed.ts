@@ -4,7 +4,7 @@ import { expireUnplanned, type PlanningFailed } from '@herald/db/tasks'
 const POSTPONE_MS = 10_000
 const WAIT_MS = 500
 
-/** Tasks that could not be planned. Without it they would be tried again at once, and the other tasks of all tenants would wait. */
+/** Remembers tasks that could not be planned. Otherwise they would be retried at once, and the tasks of all applications would wait. */
 export type Postponed = {
   /** The tasks to leave out now. */
   ids(): number[]

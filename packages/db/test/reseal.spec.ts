@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { certificateAt, saveCertificate, vendorSession } from '../src/certificates/index.ts'
+import { certificateAt, readSession, saveCertificate } from '../src/certificates/index.ts'
 import { createSealer, resealSecrets, sharedKey } from '../src/store/index.ts'
 import { sealedColumns } from '../src/store/reseal.ts'
 import { SealBroken } from '../src/store/seal.ts'
@@ -29,8 +29,8 @@ async function fill(key: Buffer): Promise<number> {
   await db.pool.query('DELETE FROM instance_key')
   await db.pool.query('DELETE FROM shared_session')
   await sharedKey(db, sealer, 'token-signing', () => 'the signing key')
-  await vendorSession(db, sealer, { certificateId: id, key: 'access' }, async () => session)
-  await vendorSession(db, sealer, { key: 'shared' }, async () => ({ ...session, value: 'the shared token' }))
+  await readSession(db, sealer, { certificateId: id, key: 'access' }, async () => session)
+  await readSession(db, sealer, { key: 'shared' }, async () => ({ ...session, value: 'the shared token' }))
   return id
 }
 
@@ -40,8 +40,8 @@ async function readAll(sealer: ReturnType<typeof createSealer>, id: number): Pro
     (await certificateAt(db, sealer, place))?.callbackKey.length,
     (await certificateAt(db, sealer, { ...place, environment: 'development' }))?.extra,
     await sharedKey(db, sealer, 'token-signing', () => 'another'),
-    await vendorSession(db, sealer, { certificateId: id, key: 'access' }, never),
-    await vendorSession(db, sealer, { key: 'shared' }, never),
+    (await readSession(db, sealer, { certificateId: id, key: 'access' }, never)).value,
+    (await readSession(db, sealer, { key: 'shared' }, never)).value,
   ]
 }
 const all = [

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { until } from '@herald/testkit'
 import { beforeAll, expect, it } from '@jest/globals'
-import { readSession, taskMemory, vendorSession } from '../src/certificates/index.ts'
+import { readSession, taskMemory } from '../src/certificates/index.ts'
 import { createSealer, type Database } from '../src/store/index.ts'
 import { addApplication, addCertificate, useDatabase } from './setup.ts'
 
@@ -11,6 +11,8 @@ const sealer = createSealer(randomBytes(32))
 beforeAll(async () => {
   certificateId = await addCertificate(db, await addApplication(db), 'huawei', { sealer })
 })
+
+const accessTokenOf = async (...args: Parameters<typeof readSession>) => (await readSession(...args)).value
 
 /** The same database, where the reply to a statement of this name arrives after `gate`. */
 function slowAfter(name: string, gate: Promise<void>): Database {
@@ -30,7 +32,7 @@ const minting = (minted: string[]) => async () => {
 it('gets one access token for many concurrent callers', async () => {
   const minted: string[] = []
   const asked = Array.from({ length: 60 }, () =>
-    vendorSession(db, sealer, { certificateId, key: 'many' }, minting(minted)),
+    accessTokenOf(db, sealer, { certificateId, key: 'many' }, minting(minted)),
   )
   expect(new Set(await Promise.all(asked))).toEqual(new Set(['token 1']))
   expect(minted).toEqual(['token 1'])
@@ -39,13 +41,13 @@ it('gets one access token for many concurrent callers', async () => {
 it('uses the access token that another caller stored between its read and its claim', async () => {
   const minted: string[] = []
   const gate = Promise.withResolvers<void>()
-  const late = vendorSession(
+  const late = accessTokenOf(
     slowAfter('session-read', gate.promise),
     sealer,
     { certificateId, key: 'late' },
     minting(minted),
   )
-  expect(await vendorSession(db, sealer, { certificateId, key: 'late' }, minting(minted))).toBe('token 1')
+  expect(await accessTokenOf(db, sealer, { certificateId, key: 'late' }, minting(minted))).toBe('token 1')
   gate.resolve()
   expect(await late).toBe('token 1')
   expect(minted).toEqual(['token 1'])
@@ -54,7 +56,7 @@ it('uses the access token that another caller stored between its read and its cl
 it('uses the access token of another caller when its own took too long', async () => {
   const minted: string[] = []
   const gate = Promise.withResolvers<void>()
-  const slow = vendorSession(
+  const slow = accessTokenOf(
     slowAfter('session-claim', gate.promise),
     sealer,
     { certificateId, key: 'slow' },
@@ -66,7 +68,7 @@ it('uses the access token of another caller when its own took too long', async (
   await db.pool.query(
     `UPDATE vendor_session SET minting_until = now() - interval '1 second' WHERE key = 'slow'`,
   )
-  expect(await vendorSession(db, sealer, { certificateId, key: 'slow' }, minting(minted))).toBe('token 1')
+  expect(await accessTokenOf(db, sealer, { certificateId, key: 'slow' }, minting(minted))).toBe('token 1')
   gate.resolve()
   expect(await slow).toBe('token 1')
   expect(minted).toEqual(['token 1', 'token 2'])
@@ -83,7 +85,7 @@ const failing =
 
 it('uses an access token that is still valid when its renewal fails, and renews it later', async () => {
   const place = { certificateId, key: 'early' }
-  await vendorSession(db, sealer, place, minting([]))
+  await accessTokenOf(db, sealer, place, minting([]))
   const change = (columns: string) =>
     db.pool.query(`UPDATE vendor_session SET ${columns} WHERE certificate_id = $1 AND key = 'early'`, [
       certificateId,
@@ -98,9 +100,9 @@ it('uses an access token that is still valid when its renewal fails, and renews 
   await change(`minting_until = NULL, expires_at = now() + interval '25 seconds'`)
   expect((await readSession(db, sealer, place, failing(errors))).freshFor).toBeLessThanOrEqual(25)
   await change('minting_until = NULL')
-  await expect(vendorSession(db, sealer, place, failing(errors), 'token 1')).rejects.toThrow('failure 3')
+  await expect(accessTokenOf(db, sealer, place, failing(errors), 'token 1')).rejects.toThrow('failure 3')
   await change('minting_until = NULL, expires_at = now()')
-  await expect(vendorSession(db, sealer, place, failing(errors))).rejects.toThrow('failure 4')
+  await expect(accessTokenOf(db, sealer, place, failing(errors))).rejects.toThrow('failure 4')
 })
 
 it('gives all callers that wait for an access token the error of the one request', async () => {
@@ -114,7 +116,7 @@ it('gives all callers that wait for an access token the error of the one request
   }
   const counting = { ...db, pool: { query } as unknown as Database['pool'] }
   const asked = Array.from({ length: 32 }, () =>
-    vendorSession(counting, sealer, { certificateId, key: 'down' }, failing(errors, gate.promise)),
+    accessTokenOf(counting, sealer, { certificateId, key: 'down' }, failing(errors, gate.promise)),
   )
   const results = await Promise.allSettled(asked)
   expect(errors).toHaveLength(1)
@@ -123,7 +125,7 @@ it('gives all callers that wait for an access token the error of the one request
 
 it('asks for an access token again only after a pause, in all processes', async () => {
   const place = { certificateId, key: 'pause' }
-  await expect(vendorSession(db, sealer, place, failing([]))).rejects.toThrow('failure 1')
+  await expect(accessTokenOf(db, sealer, place, failing([]))).rejects.toThrow('failure 1')
   const change = (until: string) =>
     db.pool.query(
       `UPDATE vendor_session SET minting_until = ${until} WHERE key = 'pause' AND minting_until > now()`,
@@ -136,7 +138,7 @@ it('asks for an access token again only after a pause, in all processes', async 
   }
   const counting = { ...db, pool: { query } as unknown as Database['pool'] }
   const minted: string[] = []
-  const asked = [counting, { ...counting }].map((one) => vendorSession(one, sealer, place, minting(minted)))
+  const asked = [counting, { ...counting }].map((one) => accessTokenOf(one, sealer, place, minting(minted)))
   await until(() => reads >= 8)
   expect(minted).toEqual([])
   await change(`now() - interval '1 second'`)
@@ -146,25 +148,25 @@ it('asks for an access token again only after a pause, in all processes', async 
 
 it('shares an access token among certificates under a key without a certificate', async () => {
   const minted: string[] = []
-  const asked = Array.from({ length: 20 }, () => vendorSession(db, sealer, { key: 'team' }, minting(minted)))
+  const asked = Array.from({ length: 20 }, () => accessTokenOf(db, sealer, { key: 'team' }, minting(minted)))
   expect(new Set(await Promise.all(asked))).toEqual(new Set(['token 1']))
-  expect(await vendorSession(db, sealer, { certificateId, key: 'team' }, minting(minted))).toBe('token 2')
-  expect(await vendorSession(db, sealer, { key: 'team' }, minting(minted), 'token 1')).toBe('token 3')
-  expect(await vendorSession(db, sealer, { key: 'team' }, minting(minted))).toBe('token 3')
+  expect(await accessTokenOf(db, sealer, { certificateId, key: 'team' }, minting(minted))).toBe('token 2')
+  expect(await accessTokenOf(db, sealer, { key: 'team' }, minting(minted), 'token 1')).toBe('token 3')
+  expect(await accessTokenOf(db, sealer, { key: 'team' }, minting(minted))).toBe('token 3')
   const { rows } = await db.pool.query(`SELECT sealed FROM shared_session WHERE key = 'team'`)
   expect(rows[0].sealed.includes('token 3')).toBe(false)
 })
 
 it('removes shared access tokens that nobody has used for a day', async () => {
   const minted: string[] = []
-  await vendorSession(db, sealer, { key: 'unused' }, minting(minted))
-  await vendorSession(db, sealer, { key: 'expired' }, minting(minted))
+  await accessTokenOf(db, sealer, { key: 'unused' }, minting(minted))
+  await accessTokenOf(db, sealer, { key: 'expired' }, minting(minted))
   await db.pool.query(
     `UPDATE shared_session SET expires_at = now() - CASE key WHEN 'unused' THEN interval '25 hours' ELSE interval '1 hour' END,
        minting_until = now() - interval '1 hour' -- as after a failed renewal
      WHERE key IN ('unused', 'expired')`,
   )
-  await vendorSession(db, sealer, { key: 'other' }, minting(minted))
+  await accessTokenOf(db, sealer, { key: 'other' }, minting(minted))
   const { rows } = await db.pool.query(`SELECT key FROM shared_session WHERE key IN ('unused', 'expired')`)
   expect(rows).toEqual([{ key: 'expired' }])
 })

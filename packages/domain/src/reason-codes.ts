@@ -1,3 +1,5 @@
+import { isNever } from './recovery.ts'
+
 /**
  * Why a device failed, moved, expired, was cancelled or got its channel. The code is a key: it groups failures in the database
  * and labels metrics. The text is for readers and may be reworded at any time.
@@ -13,11 +15,9 @@ type Texts = Record<string, string | ((...details: never[]) => string)>
 type Closed = { lastError?: string; closedAt?: number; probeAt?: number }
 type Silent = { openedAt: number; text: string; retryAt: number }
 
-const FAR = Date.UTC(9000, 0)
-
-/** The next probe of a certificate that is not probed lies far ahead and is left out. */
+/** The next probe of a certificate that is not probed is left out. */
 function at(word: string, ms: number | undefined): string {
-  if (ms === undefined || ms > FAR) return ''
+  if (ms === undefined || isNever(ms)) return ''
   return `${word} ${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }
 

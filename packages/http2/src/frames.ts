@@ -92,7 +92,7 @@ export function putFrameHeader(
   putUint32(target, at + 5, stream)
 }
 
-export function putUint32(target: Uint8Array, at: number, value: number): void {
+function putUint32(target: Uint8Array, at: number, value: number): void {
   target[at] = value >>> 24
   target[at + 1] = value >>> 16
   target[at + 2] = value >>> 8

@@ -2,4 +2,4 @@ export { CallRefused, checkAddress, type GuardOptions } from './check-address.ts
 export { createGuardedCall, type GuardedCall } from './guarded-call.ts'
 export { createWebhookPoster, type PostResult, type WebhookPoster } from './post-webhook.ts'
 export { isPublicAddress } from './public-address.ts'
-export { newWebhookSecret, signedHeaders } from './sign-webhook.ts'
+export { newWebhookSecret } from './sign-webhook.ts'

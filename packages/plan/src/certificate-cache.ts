@@ -191,6 +191,6 @@ export function callbackUrlOf(
   publicUrl: string | undefined,
 ): string | undefined {
   if (!publicUrl) return undefined
-  const url = `${publicUrl.replace(/\/+$/, '')}/callback/${publicName(stored.channel)}/${stored.application}/${stored.callbackKey}`
+  const url = `${publicUrl}/callback/${publicName(stored.channel)}/${stored.application}/${stored.callbackKey}`
   return Buffer.byteLength(url) <= 128 ? url : undefined
 }

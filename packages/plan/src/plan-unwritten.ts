@@ -1,6 +1,6 @@
 import { isTransient, type Runner } from '@herald/db/store'
 import { devicesById, type PlannedTask } from '@herald/db/tasks'
-import { type Channel, type Plan, planDevices } from '@herald/domain'
+import { type Channel, noPlan, type Plan, planDevices } from '@herald/domain'
 import type { CertificateCache } from './certificate-cache.ts'
 import { rulesFor } from './rules.ts'
 
@@ -17,7 +17,7 @@ export async function planUnwritten(
   recipients: readonly number[],
   stateOf: (deviceId: number, node: string) => 'gone' | 'away' | undefined = () => undefined,
 ): Promise<Plan> {
-  if (recipients.length === 0) return { batches: [], inbox: [], unreachable: 0 }
+  if (recipients.length === 0) return noPlan
   const devices = await devicesById(deps.runner, recipients)
   const present = devices.map((device) => {
     const state = device.node === undefined ? undefined : stateOf(device.id, device.node)

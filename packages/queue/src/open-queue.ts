@@ -11,8 +11,6 @@ import { createQueueHandles } from './queue-handles.ts'
 import { parseQueueUrl } from './queue-url.ts'
 import { type PushHandler, type QueueWorker, startWorker, type WorkOptions } from './queue-worker.ts'
 
-export type { QueueCounts } from './backend.ts'
-
 export type AddOptions = {
   /** In a queue of both lanes, that of a gateway: jobs of the normal lane run after all of the high lane (default high). */
   lane?: Lane

@@ -4,7 +4,7 @@ import type { Attempt } from './attempt.ts'
  * How long a part of a job that has ended waits for the others. A vendor that hangs for one application must not delay the results
  * of the rest, which would be sent again if this process died.
  */
-export const JOIN_MS = 200
+const JOIN_MS = 200
 
 export type JoinedSettles = {
   /** Resolves when the attempts are settled. */

@@ -2,6 +2,7 @@ import type { Database } from '@herald/db/store'
 import { devicesById, retryingUntil } from '@herald/db/tasks'
 import {
   type NextPlan,
+  noPlan,
   type Plan,
   planDevices,
   type RouteRules,
@@ -10,8 +11,6 @@ import {
 } from '@herald/domain'
 import { type CertificateCache, rulesFor } from '@herald/plan'
 import type { Attempt } from './attempt.ts'
-
-export const noPlan: Plan = { batches: [], inbox: [], unreachable: 0 }
 
 /**
  * Routes the recipients that need another channel; reads their devices once per job. The reads are repeated until `until`, the

@@ -92,7 +92,7 @@ async function runBatches(
   try {
     const groups = [...Map.groupBy(claimed.batches, ({ certificateId }) => certificateId).values()]
     const parts = await loadTogether(groups, (some) => partsOf(deps, claimed, some), errors)
-    // Of a bundle all is claimed, also what has to wait because its vendor does not answer (slots.ts).
+    // Claiming a bundle takes all its tasks, also those whose vendor does not answer (slots.ts).
     const isWaiting = ({ attempts: [first] }: Part) =>
       first!.batch.bundle !== undefined && !certificateIds.includes(String(first!.batch.certificateId))
     const putOff = parts.filter(isWaiting).flatMap(({ attempts }) => attempts)

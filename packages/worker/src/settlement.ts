@@ -1,7 +1,6 @@
 import type { Settlement } from '@herald/db/tasks'
-import { deviceEvents, type Fold, foldAttempt, type SortedResults, sortResults } from '@herald/domain'
+import { deviceEvents, type Fold, foldAttempt, noPlan, type SortedResults, sortResults } from '@herald/domain'
 import type { Attempt } from './attempt.ts'
-import { noPlan } from './plan-next.ts'
 
 /**
  * Whether the vendor accepted a task of a bundle. A letter is then all there is to write: its results are not sorted and folded, unless

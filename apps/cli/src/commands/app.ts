@@ -1,4 +1,5 @@
 import type { SettingsChange, Strategy } from '@herald/client'
+import { strategies } from '@herald/domain'
 import type { Command } from 'commander'
 import { examples } from '../examples.ts'
 import { UsageFailure } from '../failure.ts'
@@ -6,7 +7,6 @@ import { duration, table, timestamp } from '../format.ts'
 import { oneOf, orDefault, readSwitch, seconds, wholeNumber } from '../parse.ts'
 import { openShell } from '../shell.ts'
 
-const strategies = ['combined', 'nativepush_only', 'ospush_only'] as const
 const MAX_TTL = 2_592_000
 
 type SettingsFlags = {

@@ -4,13 +4,16 @@ import {
   cardOf,
   channelOfPublicName,
   conditionOf,
+  type Environment,
+  environmentNumber,
+  environmentOf,
   publicName,
   regionNames,
   type VendorChannel,
   vendorChannels,
 } from '@herald/domain'
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
-import { type Environment, recordOf, type SetFlags, withSaved } from '../certificate-record.ts'
+import { recordOf, type SetFlags, withSaved } from '../certificate-record.ts'
 import { examples } from '../examples.ts'
 import { CliFailure, SilentFailure } from '../failure.ts'
 import { plural, table, timestamp } from '../format.ts'
@@ -27,8 +30,6 @@ const region = (names: readonly string[]) =>
   new Option('--region <name>', 'region, for vendors with several (default: the usual one)').choices(names)
 
 type PlaceFlags = { environment: Environment; region?: string }
-
-const numberOf = (environment: Environment) => (environment === 'development' ? 0 : 1)
 
 export function addCertificateCommands(program: Command): void {
   const certificate = program.command('certificate').description('Vendor credentials')
@@ -108,8 +109,9 @@ function addCheck(certificate: Command): void {
         if (certificates.length === 0) throw new CliFailure('There is no certificate to check.')
         let ok = true
         for (const { vendor, environment, region } of certificates) {
-          const check = await server.checkCertificate(providerNumber(vendor), numberOf(environment), region)
-          io.record({ vendor, environment: numberOf(environment), region: region ?? null, ...check })
+          const number = environmentNumber(environment)
+          const check = await server.checkCertificate(providerNumber(vendor), number, region)
+          io.record({ vendor, environment: number, region: region ?? null, ...check })
           ok = printCheck(io, `${vendors[vendor].title}, ${placeName(environment, region)}`, check) && ok
         }
         if (!ok) throw new SilentFailure()
@@ -130,7 +132,7 @@ function addRemove(certificate: Command): void {
     .action(async (vendor: VendorChannel, flags: PlaceFlags, command: Command) => {
       const { io, asAdmin } = openShell(command)
       await asAdmin((server) =>
-        server.removeCertificate(providerNumber(vendor), numberOf(flags.environment), flags.region),
+        server.removeCertificate(providerNumber(vendor), environmentNumber(flags.environment), flags.region),
       )
       io.record({ removed: true })
       const name = placeName(flags.environment, flags.region)
@@ -152,7 +154,7 @@ async function savedCertificates(server: HeraldServer): Promise<(PlaceFlags & { 
   const found = await server.certificates()
   return found.map(({ channel, environment, region }) => ({
     vendor: channelOfPublicName(channel) as VendorChannel,
-    environment: environment ? 'production' : 'development',
+    environment: environmentOf(environment),
     region: region ?? undefined,
   }))
 }
@@ -179,7 +181,7 @@ const conditions: Record<CertificateCondition, string> = {
 function showList(io: Io, found: CertificateView[]): void {
   const rows = found.map((one) => [
     one.channel,
-    one.environment ? 'production' : 'development',
+    environmentOf(one.environment),
     one.region ?? '-',
     one.name || '-',
     one.app_id || '-',

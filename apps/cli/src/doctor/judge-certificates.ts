@@ -1,5 +1,5 @@
 import type { CertificateHealth, SealHealth } from '@herald/db/readings'
-import { cardOf, healthWarnings, publicName, utc } from '@herald/domain'
+import { cardOf, healthWarnings, isNever, publicName, utc } from '@herald/domain'
 import { HERALD } from '../examples.ts'
 import { plural } from '../format.ts'
 import type { Finding } from './finding.ts'
@@ -110,11 +110,9 @@ function judgeOne(one: CertificateHealth, now: number): Finding[] {
   return findings
 }
 
-/** The next probe of a certificate that is not probed lies far ahead. */
-const FAR = Date.UTC(9000, 0)
-
 function closedText({ state, closedAt, probeAt }: CertificateHealth): string {
   if (state !== 'closed' || !closedAt) return ''
-  const next = probeAt && probeAt.getTime() < FAR ? `, checked again at ${utc(probeAt.getTime() / 1000)}` : ''
+  const time = probeAt?.getTime()
+  const next = time === undefined || isNever(time) ? '' : `, checked again at ${utc(time / 1000)}`
   return ` (since ${utc(closedAt.getTime() / 1000)}${next})`
 }

@@ -1,10 +1,12 @@
+import type { Strategy } from '@herald/domain'
+
 const audienceKinds = ['tag', 'alias', 'user_id', 'push_token', 'activity'] as const
 export type AudienceKind = (typeof audienceKinds)[number]
 
 /** The parts of a request that the page of a task shows. */
 export type Asked = {
   audience: { kind: 'all' } | { kind: AudienceKind; values: string[] }
-  strategy: 'combined' | 'nativepush_only' | 'ospush_only'
+  strategy: Strategy
   sequence: string[]
   ttl: number
   messageClass?: 'service' | 'marketing'

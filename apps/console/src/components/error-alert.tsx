@@ -1,7 +1,7 @@
-import { Alert, Button, Stack, Text } from '@mantine/core'
-import { IconAlertTriangle } from '@tabler/icons-react'
+import { Button, Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { useBasicLabels } from '../i18n/basic-labels.ts'
+import { WarningAlert } from './warning-alert.tsx'
 
 type Props = { error: unknown; retry?: () => unknown }
 
@@ -12,13 +12,7 @@ export function ErrorAlert({ error, retry }: Props) {
   if (!error) return null
   const { translated, original } = errorText(error)
   return (
-    <Alert
-      role="alert"
-      color="red"
-      variant="light"
-      title={t('app.requestFailed')}
-      icon={<IconAlertTriangle size={18} aria-hidden />}
-    >
+    <WarningAlert color="red" title={t('app.requestFailed')}>
       <Stack gap="xs" align="flex-start">
         {translated && (
           <Text size="sm" className="breaks">
@@ -36,6 +30,6 @@ export function ErrorAlert({ error, retry }: Props) {
           </Button>
         )}
       </Stack>
-    </Alert>
+    </WarningAlert>
   )
 }

@@ -88,8 +88,6 @@ export type Probe = {
   mayProbe: boolean
   /** Seconds since the breaker was opened. */
   openFor: number
-  code: string
-  text: string
 }
 
 /** Asks for the right to send a probe, for `seconds`. Undefined if the breaker is not open. */
@@ -98,15 +96,15 @@ export async function takeProbe(
   certificateId: number,
   seconds: number,
 ): Promise<Probe | undefined> {
-  const [row] = await run<[boolean, number, string, string]>(
+  const [row] = await run<[boolean, number]>(
     db.pool,
     'take-probe',
     `WITH taken AS (
        UPDATE breaker SET retry_at = now() + make_interval(secs => $2) WHERE certificate_id = $1 AND retry_at <= now() RETURNING 1
      )
-     SELECT EXISTS (SELECT 1 FROM taken), extract(epoch FROM now() - opened_at)::float8, code, text
+     SELECT EXISTS (SELECT 1 FROM taken), extract(epoch FROM now() - opened_at)::float8
      FROM breaker WHERE certificate_id = $1`,
     [certificateId, seconds],
   )
-  return row && { mayProbe: row[0], openFor: row[1], code: row[2], text: row[3] }
+  return row && { mayProbe: row[0], openFor: row[1] }
 }

@@ -24,7 +24,7 @@ export type Refusal = { code: string; text: string }
  */
 const CHECK_LEASE_SECONDS = 45
 
-/** Prisma does not read `infinity`. */
+/** The next probe of a certificate that is not probed; readers use `isNever`. Prisma does not read `infinity`. */
 const NEVER = '9999-01-01'
 
 /** What the audit records of a certificate. */

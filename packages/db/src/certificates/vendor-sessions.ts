@@ -27,21 +27,11 @@ type Request = {
 }
 
 /**
- * Returns a vendor's access token, which all processes share. Past `renewAt` one caller gets a new one with `mint` while the others
- * still use the old; if `mint` throws, that caller uses the old one, too. If there is none, it has expired or it is `stale` (refused by
- * the vendor), all callers wait for the new one; if `mint` throws, the callers of this process that wait get its error.
+ * Returns a vendor's access token, which all processes share, with the number of seconds after which it is to be read again. Past
+ * `renewAt` one caller gets a new one with `mint` while the others still use the old; if `mint` throws, that caller uses the old one,
+ * too. If there is none, it has expired or it is `stale` (refused by the vendor), all callers wait for the new one; if `mint` throws,
+ * the callers of this process that wait get its error.
  */
-export async function vendorSession(
-  db: Database,
-  sealer: Sealer,
-  place: SessionPlace,
-  mint: () => Promise<NewSession>,
-  stale?: string,
-): Promise<string> {
-  return (await readSession(db, sealer, place, mint, stale)).value
-}
-
-/** The same, with the number of seconds after which the session is to be read again. */
 export async function readSession(
   db: Database,
   sealer: Sealer,

@@ -1,4 +1,5 @@
 import { cardOf, type Platform, parseExact, type VendorChannel } from '@herald/domain'
+import type { TagNumber } from './tag-cache.ts'
 
 /** A binding that a device gets; without a token, the channel's binding is removed. */
 export type BindingChange = {
@@ -153,13 +154,17 @@ export function inRounds(changes: readonly DeviceChange[]): number[][] {
 
 const none: number[] = []
 
-/** The tags of a device after a change; undefined if it does not change them. Tags by number. */
+/** The numbers of a device's tags after a change; undefined if it does not change them. `current` are those before. */
 export function tagsAfter(
-  change: { tags?: number[]; addTags?: number[]; removeTags?: number[] },
+  change: DeviceChange,
   current: ReadonlySet<number>,
+  tagNumber: TagNumber,
 ): { added: number[]; removed: number[]; total: number } | undefined {
-  const { tags, addTags, removeTags } = change
-  if (!tags && !addTags && !removeTags) return undefined
+  if (!change.tags && !change.addTags && !change.removeTags) return undefined
+  const numbers = (names: string[] | undefined) => names?.flatMap((name) => tagNumber(name) ?? [])
+  const tags = numbers(change.tags)
+  const addTags = numbers(change.addTags)
+  const removeTags = numbers(change.removeTags)
   if (current.size === 0 && !removeTags) {
     const added = [...new Set(tags ?? addTags)]
     return { added, removed: none, total: added.length }

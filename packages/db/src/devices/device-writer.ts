@@ -357,13 +357,8 @@ async function decideTags({ runner, tagNumber }: Writing, lines: Line[]): Promis
     }
   }
   const none = new Set<number>()
-  const numbers = (names: string[] | undefined) => names?.flatMap((name) => tagNumber(name) ?? [])
   for (const line of tagged) {
-    const { tags, addTags, removeTags } = line.change
-    line.tags = tagsAfter(
-      { tags: numbers(tags), addTags: numbers(addTags), removeTags: numbers(removeTags) },
-      current.get(line.id) ?? none,
-    )
+    line.tags = tagsAfter(line.change, current.get(line.id) ?? none, tagNumber)
     // One that has too many already may lose some.
     if (line.tags!.total > tagsPerDevice && line.tags!.added.length > 0) line.refused ??= 'too many tags'
   }

@@ -62,7 +62,6 @@ export function rowsOfNew(
   // Most imports have none of the further fields; sending and storing empty ones costs a tenth of the import.
   const isPlain = changes.every(isPlainChange)
   const devicesOf = new Map<number, number[]>()
-  const numbers = (names: string[] | undefined) => names?.flatMap((name) => tagNumber(name) ?? [])
   // The parts of the rows, joined at the end: adding to a text makes an object for each part.
   const devices: (string | number)[] = []
   const bindings: (string | number)[] = []
@@ -91,14 +90,7 @@ export function rowsOfNew(
       bindings.push('\t', optional(bundleId), '\t', optional(region), '\n')
     }
     if (!change.tags && !change.addTags) continue
-    const { added } = tagsAfter(
-      {
-        tags: numbers(change.tags),
-        addTags: numbers(change.addTags),
-        removeTags: numbers(change.removeTags),
-      },
-      none,
-    )!
+    const { added } = tagsAfter(change, none, tagNumber)!
     if (added.length > tagsPerDevice) return undefined
     for (const tag of added) {
       const list = devicesOf.get(tag)

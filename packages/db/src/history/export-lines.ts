@@ -1,6 +1,6 @@
-import { type Channel, letters, publicName, type Reason } from '@herald/domain'
+import { type Channel, publicName, type Reason } from '@herald/domain'
 import { separator } from '../store/text-columns.ts'
-import { type Fate, type PathStep, type TaskFacts, type Why, waitingReason, whyOf } from './path.ts'
+import { type Fate, fates, type PathStep, type TaskFacts, type Why, waitingReason, whyOf } from './path.ts'
 
 /** A batch of a vendor with what its lines need; lists are one text in the order of the recipients. */
 export type BatchLines = {
@@ -39,14 +39,6 @@ export function sumsOf(all: ChannelSums, channel: string): Sums {
   return all[channel]
 }
 
-const fateOf: Record<string, Fate> = {
-  [letters.sent]: 'sent',
-  [letters.failed]: 'failed',
-  [letters.moved]: 'moved',
-  [letters.expired]: 'expired',
-  [letters.cancelled]: 'cancelled',
-}
-
 const seconds = (ms: number) => Math.floor(ms / 1000)
 
 /** A line from the channel on to before the receipt. */
@@ -69,7 +61,7 @@ export function linesOfBatch(batch: BatchLines, task: TaskFacts, sums: ChannelSu
   const middles = new Map<string, string>()
   const reasons = reasonsByPlace(batch)
   const middleAt = (place: number, letter: string): string => {
-    const fate = fateOf[letter] ?? 'pending'
+    const fate = fates[letter] ?? 'pending'
     const named = reasons.get(place)
     if (named && named.fate === fate) return middleOf(fate, named.reason)
     const known = middles.get(letter)
@@ -91,7 +83,7 @@ export function linesOfBatch(batch: BatchLines, task: TaskFacts, sums: ChannelSu
   let lines = ''
   for (let place = 0; place < ids.length; place++) {
     const letter = batch.status[place]!
-    sum[fateOf[letter] ?? 'pending']++
+    sum[fates[letter] ?? 'pending']++
     const receipt = receipts?.get(place)
     if (receipt) {
       sum.received++
@@ -152,7 +144,7 @@ function reasonsByPlace({
   const reasons = new Map<number, { fate: Fate; reason: Reason }>()
   for (const { f, c, t, p } of whys)
     for (const place of p ?? [])
-      if ((fateOf[status[place]!] ?? 'pending') === f)
+      if ((fates[status[place]!] ?? 'pending') === f)
         reasons.set(place, { fate: f as Fate, reason: { code: c, text: t } })
   return reasons
 }

@@ -48,7 +48,8 @@ export type DevicePath = {
 
 export type TaskFacts = { paused: boolean }
 
-const fates: Record<string, Fate> = {
+/** The fate of a recipient, by its letter. */
+export const fates: Record<string, Fate> = {
   [letters.pending]: 'pending',
   [letters.sent]: 'sent',
   [letters.failed]: 'failed',

@@ -6,9 +6,7 @@ import { inUncheckedTransaction, run } from '../store/statement.ts'
 import { inScopeSql, type TaskScope } from '../tasks/tasks.ts'
 import { changedDays, countsOfSql, periodSql, summedCounts } from './stat-sums.ts'
 
-export { SUM_SECONDS } from './stat-sums.ts'
-
-export const statCounts = ['target', 'sent', 'failed', 'received', 'clicked', 'unreachable'] as const
+const statCounts = ['target', 'sent', 'failed', 'received', 'clicked', 'unreachable'] as const
 export type StatCounts = Record<(typeof statCounts)[number], number>
 
 export type StatsQuery = {

@@ -1,4 +1,4 @@
-import { type Channel, ownReasons, publicName, type Reason } from '@herald/domain'
+import { type Channel, isNever, ownReasons, publicName, type Reason } from '@herald/domain'
 import { pendingSql } from '../ledger/batch-rows.ts'
 import { memberSql } from '../ledger/bundled-tasks.ts'
 import type { Database } from '../store/database.ts'
@@ -34,9 +34,8 @@ export type OpenRecipients = {
   silent: { openedAt: number; retryAt: number; text: string } | null
 }
 
-const FAR = Date.UTC(9000, 0)
 const known = (time: number | null | undefined) =>
-  time === null || time === undefined || time > FAR ? null : time
+  time === null || time === undefined || isNever(time) ? null : time
 
 /** Why these recipients wait: a pause, then a certificate that does not send, then the last attempt, then the state of the batch. */
 export function whyWaiting(open: OpenRecipients, task: { paused: boolean }): WaitingGroup {

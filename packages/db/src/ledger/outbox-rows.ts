@@ -5,8 +5,8 @@ export const devicesPerRow = 1000
 
 /**
  * Adds the events of single devices to the outbox. `source` selects task_id, channel, kind, code, text and device_id of the results that the
- * statement adds to the counters; tasks without device events are left out, and most are left out by `source` (`isTold`). One row per task, channel, kind and code. The outbox comes after the counters: pass
- * `after('counted')` as the condition.
+ * statement adds to the counters; tasks without device events are left out, and most are left out by `source` (`isTold`). One row per
+ * task, channel, kind and code. The outbox comes after the counters: pass `after('counted')` as the condition.
  */
 export function addEventsSql(source: string, condition = 'true'): string {
   return `INSERT INTO outbox (app_id, kind, task_id, campaign, channel, code, text, devices)

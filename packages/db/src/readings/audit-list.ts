@@ -144,7 +144,7 @@ async function pushes(db: Database, appId: string, search: AuditSearch): Promise
 }
 
 /** The ids of the tasks that come after this place are lower. */
-export function taskBefore(place: AuditPlace | undefined): number {
+function taskBefore(place: AuditPlace | undefined): number {
   if (!place) return Number.MAX_SAFE_INTEGER
   const ms = Math.floor(place.micros / 1000)
   const next = firstTaskIdAt(ms + 1)

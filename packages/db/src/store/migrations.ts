@@ -15,7 +15,7 @@ export type Migration = { name: string; script: string; checksum: string }
  * repeat: it drops an index, which may be invalid, before it creates it. It must not contain statements that lock a table against
  * writes, because they wait for their locks without a limit.
  */
-export const outsideTransaction = '-- herald: outside a transaction'
+const outsideTransaction = '-- herald: outside a transaction'
 
 /** The statements of a script that runs outside a transaction; undefined for others, which run as a whole. */
 export function statementsOf(script: string): string[] | undefined {

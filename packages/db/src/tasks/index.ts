@@ -53,7 +53,7 @@ export {
   type Window,
 } from './feeder.ts'
 export { checkLateTasks, finishTasks, walkOpenTasks } from './finishing.ts'
-export { endLateBundles, endLostBundles, leaveBundle, leaveReleased } from './leave-bundle.ts'
+export { endLateBundles, endLostBundles, leaveReleased } from './leave-bundle.ts'
 export { alignPausedBatches } from './pausing.ts'
 export { type PlannedTask, PlanningFailed, tasksById } from './planned-task.ts'
 export { expireUnplanned, finishPlanned, finishPlanning, type PlannedPage, planPage } from './planning.ts'

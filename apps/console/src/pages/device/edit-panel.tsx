@@ -1,4 +1,5 @@
 import type { DeviceView } from '@herald/client'
+import { platforms } from '@herald/domain'
 import { Button, Group, JsonInput, NativeSelect, SimpleGrid, Stack, Switch, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -12,8 +13,6 @@ import { SuccessAlert } from '../../components/success-alert.tsx'
 import { TagInput } from '../../components/tag-input.tsx'
 import { useAppId } from '../../session/session.ts'
 import { changeOf, type DeviceForm, formOf } from './device-change.ts'
-
-const platforms = ['ios', 'android', 'harmony'] as const
 
 export function EditPanel({ device }: { device: DeviceView }) {
   const { t } = useTranslation()

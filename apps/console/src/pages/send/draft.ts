@@ -1,5 +1,4 @@
-import type { SequenceWord } from '@herald/domain'
-import { defaultSequence } from '@herald/domain'
+import { defaultSequence, type SequenceWord, type Strategy } from '@herald/domain'
 import { type PlatformValues, platformPart, platforms } from './platform-fields.ts'
 
 export const listKinds = ['tag', 'alias', 'user_id', 'push_token', 'activity'] as const
@@ -25,7 +24,7 @@ export type Draft = {
   /** One list per kind, so that a look at another kind loses nothing. */
   audience: Record<ListKind, string[]>
   /** Blank: that of the application. */
-  strategy: '' | 'combined' | 'nativepush_only' | 'ospush_only'
+  strategy: '' | Strategy
   sequence: readonly SequenceWord[]
   /** Value of a `datetime-local` input: local time without a zone. */
   beginAt: string

@@ -1,6 +1,6 @@
-import { Alert, Anchor, List } from '@mantine/core'
-import { IconAlertTriangle } from '@tabler/icons-react'
+import { Anchor, List } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
+import { WarningAlert } from '../../components/warning-alert.tsx'
 import type { FieldName } from './fields.ts'
 
 export type ShownProblem = { field: FieldName; label: string; text: string }
@@ -11,13 +11,7 @@ type Props = { problems: readonly ShownProblem[]; onSelect(field: FieldName): vo
 export function ProblemList({ problems, onSelect }: Props) {
   const { t } = useTranslation()
   return (
-    <Alert
-      role="alert"
-      color="red"
-      variant="light"
-      title={t('send.problems')}
-      icon={<IconAlertTriangle size={18} aria-hidden />}
-    >
+    <WarningAlert color="red" title={t('send.problems')}>
       <List size="sm">
         {problems.map(({ field, label, text }) => (
           <List.Item key={field}>
@@ -29,6 +23,6 @@ export function ProblemList({ problems, onSelect }: Props) {
           </List.Item>
         ))}
       </List>
-    </Alert>
+    </WarningAlert>
   )
 }

@@ -1,3 +1,4 @@
+import { refusedClickSchemes } from '@herald/domain'
 import { isJsonObject } from '../../calculations/json-object.ts'
 import { secondsOf } from '../../calculations/local-time.ts'
 import { MAX_VALUES } from './audience-list.ts'
@@ -39,23 +40,6 @@ export function problemsOf(draft: Draft, now: number): Problem[] {
   return problems.sort((a, b) => placeOf(a.field) - placeOf(b.field))
 }
 
-/** Schemes of links that the API refuses. */
-const refusedSchemes = new Set(
-  [
-    'http',
-    'javascript',
-    'vbscript',
-    'file',
-    'filesystem',
-    'data',
-    'blob',
-    'content',
-    'intent',
-    'android-app',
-    'about',
-  ].map((scheme) => `${scheme}:`),
-)
-
 function messageProblems(draft: Draft): Problem[] {
   const problems: Problem[] = []
   const attachment = draft.attachmentUrl.trim()
@@ -67,7 +51,7 @@ function messageProblems(draft: Draft): Problem[] {
   else if (draft.type === 'image' && !/\.(jpe?g|png)$/i.test(new URL(attachment).pathname))
     problems.push({ field: 'attachmentUrl', kind: 'pictureType' })
   const url = draft.url.trim()
-  if (url !== '' && (!isAddress(url, /./) || refusedSchemes.has(new URL(url).protocol)))
+  if (url !== '' && (!isAddress(url, /./) || refusedClickSchemes.has(new URL(url).protocol.slice(0, -1))))
     problems.push({ field: 'url', kind: 'link' })
   if (draft.badge.trim() !== '' && !/^\+?\d{1,9}$/.test(draft.badge.trim()))
     problems.push({ field: 'badge', kind: 'badge' })

@@ -8,6 +8,7 @@ import { countAudience, findByRequestId, notify } from '../../api/calls.ts'
 import { BROADCAST_DEVICES, isTypedNumber } from '../../calculations/audience-size.ts'
 import { AppLink } from '../../components/app-link.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
+import { WarningAlert } from '../../components/warning-alert.tsx'
 import { useLabels } from '../../i18n/labels.ts'
 import { useAppId, useCurrentSession } from '../../session/session.ts'
 import { useDeviceCount } from './audience-size.tsx'
@@ -107,28 +108,16 @@ function Review({ draft, requestId, onClose, onRefused, onAccepted }: Props & Re
     <Stack gap="md">
       <ReviewSummary draft={draft} count={counting.data} isCounting={counting.isPending} />
       {counting.isError && !refused && (
-        <Alert
-          role="alert"
-          color="orange"
-          variant="light"
-          title={t('review.countFailed')}
-          icon={<IconAlertTriangle size={18} aria-hidden />}
-        >
+        <WarningAlert color="orange" title={t('review.countFailed')}>
           <Button size="xs" variant="default" onClick={() => void counting.refetch()}>
             {t('app.retry')}
           </Button>
-        </Alert>
+        </WarningAlert>
       )}
       {counting.data?.devices === 0 && (
-        <Alert
-          role="alert"
-          color="orange"
-          variant="light"
-          title={t('send.sizeZero')}
-          icon={<IconAlertTriangle size={18} aria-hidden />}
-        >
+        <WarningAlert color="orange" title={t('send.sizeZero')}>
           {t('review.zeroHint')}
-        </Alert>
+        </WarningAlert>
       )}
       {confirmation && !inDoubt && (
         <TextInput
@@ -143,17 +132,11 @@ function Review({ draft, requestId, onClose, onRefused, onAccepted }: Props & Re
         />
       )}
       {usedBy !== undefined && (
-        <Alert
-          role="alert"
-          color="orange"
-          variant="light"
-          title={t('review.repeated')}
-          icon={<IconAlertTriangle size={18} aria-hidden />}
-        >
+        <WarningAlert color="orange" title={t('review.repeated')}>
           <Anchor component={AppLink} to={`/tasks/${usedBy}`} size="sm">
             {t('task.title', { id: usedBy })}
           </Anchor>
-        </Alert>
+        </WarningAlert>
       )}
       {inDoubt ? (
         <InDoubt task={found} onAccepted={onAccepted} />

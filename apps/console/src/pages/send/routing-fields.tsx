@@ -1,3 +1,4 @@
+import { strategies } from '@herald/domain'
 import { Checkbox, NativeSelect, SimpleGrid, Stack, TextInput } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import type { Change, Draft } from './draft.ts'
@@ -17,10 +18,7 @@ export function RoutingFields({ draft, change, field }: Props) {
         onChange={({ currentTarget }) => change({ strategy: currentTarget.value as Draft['strategy'] })}
         data={[
           { value: '', label: t('send.strategyDefault') },
-          ...(['combined', 'nativepush_only', 'ospush_only'] as const).map((value) => ({
-            value,
-            label: t(`send.${value}`),
-          })),
+          ...strategies.map((value) => ({ value, label: t(`send.${value}`) })),
         ]}
       />
       {draft.strategy !== 'nativepush_only' && (

@@ -1,4 +1,5 @@
 import type { ApplicationSettings } from '@herald/client'
+import { strategies } from '@herald/domain'
 import { Button, Group, NativeSelect, NumberInput, SimpleGrid, Stack, Switch } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -10,8 +11,6 @@ import { Panel } from '../../components/panel.tsx'
 import { SuccessAlert } from '../../components/success-alert.tsx'
 import { useAppId } from '../../session/session.ts'
 import { changeOf, formOf, type SettingsForm } from './settings-change.ts'
-
-const strategies = ['combined', 'nativepush_only', 'ospush_only'] as const
 
 export function SettingsPanel({ settings }: { settings: ApplicationSettings }) {
   const { t } = useTranslation()

@@ -11,13 +11,13 @@ import {
   TextInput,
   Title,
 } from '@mantine/core'
-import { IconAlertTriangle } from '@tabler/icons-react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { signIn } from '../../api/calls.ts'
 import type { Credentials } from '../../api/records.ts'
 import { ErrorAlert } from '../../components/error-alert.tsx'
+import { WarningAlert } from '../../components/warning-alert.tsx'
 import { useBasicLabels } from '../../i18n/basic-labels.ts'
 import icon from '../../session/icon.svg'
 import { Preferences } from '../../session/preferences.tsx'
@@ -86,13 +86,7 @@ export default function SignIn({ ended, leaving }: Props) {
               </Alert>
             )}
             {(leaving.isError || leaving.isPending) && (
-              <Alert
-                role="alert"
-                color="orange"
-                variant="light"
-                title={t('signIn.signOutFailed')}
-                icon={<IconAlertTriangle size={18} aria-hidden />}
-              >
+              <WarningAlert color="orange" title={t('signIn.signOutFailed')}>
                 <Button
                   size="xs"
                   variant="default"
@@ -102,7 +96,7 @@ export default function SignIn({ ended, leaving }: Props) {
                 >
                   {t('signIn.signOutAgain')}
                 </Button>
-              </Alert>
+              </WarningAlert>
             )}
             <SegmentedControl
               fullWidth
@@ -166,10 +160,10 @@ function Refusal({ error, operator }: { error: unknown; operator: boolean }) {
   )
   if (code !== WRONG && (code !== LOCKED || until === undefined)) return <ErrorAlert error={error} />
   return (
-    <Alert role="alert" color="red" variant="light" icon={<IconAlertTriangle size={18} aria-hidden />}>
+    <WarningAlert color="red">
       {code === WRONG
         ? t(operator ? 'signIn.wrongKey' : 'signIn.wrongSecret')
         : t('signIn.locked', { wait: duration(retryAfter ?? 0), time: format.clock(until ?? 0) })}
-    </Alert>
+    </WarningAlert>
   )
 }
