@@ -425,7 +425,7 @@ describeInBrowser('the history in the console', () => {
     expect([where, await accessibilityProblems(page)]).toEqual([where, []])
     await page.emulateMedia({ colorScheme: 'dark' })
     await page.locator('html[data-mantine-color-scheme="dark"]').waitFor()
-    expect([where, 'dark', await accessibilityProblems(page, ['color-contrast'])]).toEqual([
+    expect([where, 'dark', await accessibilityProblems(page, { only: ['color-contrast'] })]).toEqual([
       where,
       'dark',
       [],

@@ -6,31 +6,24 @@ import { untranslated } from './dictionary.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Less serious rules of axe, which all pages keep. */
-const structure = [
-  'empty-table-header',
-  'heading-order',
-  'landmark-no-duplicate-banner',
-  'landmark-unique',
-  'target-size',
-]
-
-/** Findings of axe, one per line: serious and critical ones and those of `structure`, or all of the given rules. */
-export async function accessibilityProblems(page: Page, rules?: string[]): Promise<string[]> {
+/** Findings of axe, one per line: serious and critical ones and all of the rules `also`, or only those of the rules `only`. */
+export async function accessibilityProblems(
+  page: Page,
+  { only, also = [] }: { only?: string[]; also?: string[] } = {},
+): Promise<string[]> {
   // The debugger may evaluate scripts in spite of the page's content security policy.
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(`${axe}; undefined`)
   return page.evaluate(
-    async ({ rules, structure }) => {
+    async ({ only, also }) => {
       const { axe } = window as unknown as { axe: { run(options: object): Promise<AxeResults> } }
-      const { violations } = await axe.run({ resultTypes: ['violations'], runOnly: rules })
+      const { violations } = await axe.run({ resultTypes: ['violations'], runOnly: only })
       return violations
         .filter(
-          ({ id, impact }) =>
-            rules || impact === 'serious' || impact === 'critical' || structure.includes(id),
+          ({ id, impact }) => only || also.includes(id) || impact === 'serious' || impact === 'critical',
         )
         .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
     },
-    { rules, structure },
+    { only, also },
   )
 }
 
