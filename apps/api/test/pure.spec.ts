@@ -368,7 +368,7 @@ it('a call may have been done if its commit got no reply, and was not if an earl
     unexpected: true,
   })
   expect(failureOfError(lost)).toMatchObject({
-    failure: { code: 50301, message: expect.stringContaining('nothing was accepted') },
+    failure: { code: 50301, message: expect.stringContaining('no push was accepted') },
     unexpected: false,
   })
 })
