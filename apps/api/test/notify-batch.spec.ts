@@ -193,7 +193,7 @@ describe('POST /push/notify/batch', () => {
     expect(data.list.slice(1)).toEqual([
       { code: 50001, message: expect.stringContaining('may have been accepted') },
       { code: 50301, message: expect.stringContaining('not accepted') },
-      { code: 50301, message: expect.stringContaining('nothing was accepted') },
+      { code: 50301, message: expect.stringContaining('no push was accepted') },
     ])
   })
 

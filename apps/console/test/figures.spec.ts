@@ -178,7 +178,7 @@ describeInBrowser('the figures of the console', () => {
     await setFaults('vivo', {})
     await until(async () => (await taskNow(failing))?.state === 'finished')
     await page.locator('tr[data-channel="vivo"][data-state="working"]').waitFor()
-    await page.getByText('Nothing waits.').waitFor()
+    await page.getByText('Nothing is waiting.').waitFor()
   })
 
   step('shows cancelled devices as cancelled, in one line', async () => {

@@ -150,7 +150,7 @@ describeInBrowser('sending in the console', () => {
     const problems = page.getByRole('alert').getByRole('listitem')
     await problems.nth(1).waitFor()
     expect(await problems.allTextContents()).toEqual([
-      'Send at: this time is over; clear it to send at once',
+      'Send at: this time is in the past; clear it to send at once',
       'Speed limit (devices per second): must be a whole number from 1 to 1,000,000',
     ])
     await until(async () => (await focused()) === 'send-beginAt')
