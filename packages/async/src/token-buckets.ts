@@ -1,7 +1,7 @@
 /** One token bucket per key, in this process only: a limit on abuse, not a quota. */
 export type TokenBuckets = {
-  /** Takes one token. Returns 0, or the seconds to wait (at least 1) when the bucket is empty. */
-  take(key: string): number
+  /** Takes `count` tokens (default 1) and returns 0, or takes none and returns the seconds to wait (at least 1) until there are as many. */
+  take(key: string, count?: number): number
   /** Returns a token that was taken in advance. */
   giveBack(key: string): void
 }
@@ -23,7 +23,7 @@ export function tokenBuckets(options: {
   let sweepAt = now() + SWEEP_MS
 
   return {
-    take(key) {
+    take(key, count = 1) {
       const time = now()
       if (time >= sweepAt) {
         sweepAt = time + SWEEP_MS
@@ -31,8 +31,8 @@ export function tokenBuckets(options: {
       }
       const full = Math.max(fullAt.get(key) ?? time, time)
       const left = burst - ((full - time) * perSecond) / 1000
-      if (left < 1) return Math.max(1, Math.ceil((1 - left) / perSecond))
-      fullAt.set(key, full + 1000 / perSecond)
+      if (left < count) return Math.max(1, Math.ceil((count - left) / perSecond))
+      fullAt.set(key, full + (count * 1000) / perSecond)
       return 0
     },
     giveBack(key) {

@@ -124,6 +124,14 @@ describe('tokenBuckets', () => {
     expect([take('a'), take('a'), take('a')]).toEqual([0, 0, 2])
   })
 
+  it('gives several at once or none', () => {
+    let now = 0
+    const { take } = tokenBuckets({ perSecond: 2, burst: 10, now: () => now })
+    expect([take('a', 6), take('a', 8), take('a', 4), take('a')]).toEqual([0, 2, 0, 1])
+    now = 2000
+    expect([take('a', 5), take('a', 4)]).toEqual([1, 0])
+  })
+
   it('counts a token that was given back as not taken, and no more than that', () => {
     const { take, giveBack } = tokenBuckets({ perSecond: 0.5, burst: 2, now: () => 0 })
     for (let i = 0; i < 10; i++) {

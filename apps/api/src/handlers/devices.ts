@@ -35,7 +35,7 @@ import { tokenProblem } from '../input/input-failure.ts'
 import { storedToken } from '../input/stored-token.ts'
 import { ownDeviceRecord, showOwnDevice } from '../output/device-record.ts'
 import { pageOf, readPage } from '../output/fields.ts'
-import { receiptLimit, takeAll } from '../receipts/receipt-limit.ts'
+import { receiptLimit } from '../receipts/receipt-limit.ts'
 import { type RouteContext, route } from '../route.ts'
 import { deviceOfHolder, noDevice, scopeOf } from '../scope.ts'
 
@@ -235,7 +235,7 @@ export const acknowledge = route({
   async handler(context, input) {
     const { deps, appId, isAdminToken } = context
     const { deviceId } = await deviceOfHolder(context, input.push_token)
-    const wait = isAdminToken ? 0 : takeAll(deps.limits.receipts, String(deviceId), input.list.length)
+    const wait = isAdminToken ? 0 : deps.limits.receipts.take(String(deviceId), input.list.length)
     if (wait > 0)
       throw new Failure(42901, 'Too many receipts of this device; try again later.', { retryAfter: wait })
     const receipts = input.list
