@@ -37,7 +37,7 @@ const suites: Record<Part, () => Promise<Metrics>> = {
   fairness: () => measureFairness(quick ? 5 : 20),
   gorush: () => measureGorush({ broadcast: 100_000, singles: quick ? 5_000 : 30_000 }),
   scheduled: () => measureScheduled(quick ? 10_000 : 100_000),
-  receipts: () => measureReceipts(quick ? 3_000 : 9_000),
+  receipts: () => measureReceipts(quick ? 9_000 : 36_000),
   native: () => measureNative(quick ? 2_000 : 15_000),
   import: () => measureImport(devices),
   devices: () => measureDevices(quick ? 6_000 : 40_000, quick ? 40_000 : 400_000),

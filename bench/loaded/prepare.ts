@@ -17,12 +17,23 @@ export type Sizes = {
   waiting: number
   /** Single pushes behind one closed certificate. */
   held: number
-  /** Batches of one broadcast; the last ten have the devices whose receipts are measured. */
+  /** Batches of one broadcast; the last of them have the devices whose receipts are measured. */
   batches: number
 }
 
+/** The broadcast whose receipts are measured. */
+export const wide = {
+  appId: 'wide',
+  appSecret: 'secret-of-the-wide-application',
+  /** Recipients of the last forty batches, which exist as devices. */
+  devices: 40_000,
+  pushToken: (n: number) => `wide-${n}`,
+}
+const WIDE_BATCH = 1_000
+const REAL_BATCHES = wide.devices / WIDE_BATCH
+
 /** As of an installation that was set up today. */
-export const emptySizes: Sizes = { partitions: 0, applications: 0, waiting: 0, held: 0, batches: 10 }
+export const emptySizes: Sizes = { partitions: 0, applications: 0, waiting: 0, held: 0, batches: REAL_BATCHES }
 
 /** As of a large installation that keeps data for more than a year. */
 export const loadedSizes: Sizes = {
@@ -53,16 +64,6 @@ const DAY_MS = 86_400_000
 const CHUNK = 50_000
 /** Device ids in the rows of waiting tasks. Nothing is sent to them; only those with a message in the inbox exist. */
 const FIRST_MADE_UP_DEVICE = 1_000_000_000_000
-
-/** The broadcast whose receipts are measured. */
-export const wide = {
-  appId: 'wide',
-  appSecret: 'secret-of-the-wide-application',
-  /** Recipients of the last ten batches, which exist as devices. */
-  devices: 10_000,
-  pushToken: (n: number) => `wide-${n}`,
-}
-const WIDE_BATCH = 1_000
 
 /**
  * Fills a migrated database with what waits and what is kept. Rows are written by SQL, in minutes; applications and certificates as
@@ -287,14 +288,13 @@ async function addTasks(
 }
 
 /**
- * A broadcast that was paused before its end: the first tenth of its batches waits (none of ten), the others are settled. The last ten batches
+ * A broadcast that was paused before its end: the first tenth of its batches waits (none if all are those of `wide`), the others are settled. The last batches
  * have the devices of `wide`, a thousand each; the others have ten made-up recipients within as wide a range of ids.
  */
 async function addWideBroadcast(db: Database, sealer: Sealer, batches: number): Promise<void> {
   await addApplication(db, wide.appId, wide.appSecret)
   const certificate = await addCertificate(db, sealer, wide.appId, newKey())
-  const real = wide.devices / WIDE_BATCH
-  const sent = Math.max(real, Math.ceil(batches * 0.9))
+  const sent = Math.max(REAL_BATCHES, Math.ceil(batches * 0.9))
   // Room for the ids of the recipients before the first device.
   await db.pool.query(`SELECT setval(pg_get_serial_sequence('device', 'id'), 1000000000)`)
   await db.pool.query(
@@ -321,11 +321,11 @@ async function addWideBroadcast(db: Database, sealer: Sealer, batches: number): 
          repeat(CASE WHEN is_sent THEN 's' ELSE '.' END, cardinality(ids)), now() + make_interval(secs => ${TTL - 3600})
        FROM generate_series($4::int, $5::int) n
        CROSS JOIN LATERAL (
-         SELECT n > $6::int - $7::int AS is_sent, $8::bigint + (n - 1 - $6::int + ${real}) * ${WIDE_BATCH} AS lo
+         SELECT n > $6::int - $7::int AS is_sent, $8::bigint + (n - 1 - $6::int + ${REAL_BATCHES}) * ${WIDE_BATCH} AS lo
        ) placed
        CROSS JOIN LATERAL (
          SELECT ARRAY(SELECT id FROM generate_series(lo, lo + ${WIDE_BATCH - 1},
-           CASE WHEN n > $6::int - ${real} THEN 1 ELSE ${WIDE_BATCH / 10} END) id) AS ids
+           CASE WHEN n > $6::int - ${REAL_BATCHES} THEN 1 ELSE ${WIDE_BATCH / 10} END) id) AS ids
        ) listed`,
       [
         taskId,

@@ -4,9 +4,10 @@ import { CONNECTIONS } from './accept.ts'
 import { type Deployment, type GivenDatabase, startDeployment } from './deployment.ts'
 import { sendRequests } from './raw-client.ts'
 
-const WARM_UP = 1_000
+/** Each connection of the API plans its statements several times before it keeps a plan. */
+const WARM_UP = 4_000
 
-/** Receipts of the last devices of a broadcast, one per request, which the API writes in groups. At most 9,000. */
+/** Receipts of the last devices of a broadcast, one per request, which the API writes in groups. At most 36,000. */
 export async function measureReceipts(count: number, database?: GivenDatabase): Promise<Metrics> {
   const herald = await startDeployment({ queue: 'redis', workers: [], database })
   try {
