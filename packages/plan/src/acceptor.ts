@@ -44,8 +44,11 @@ const MAX_TURNS = 8
 /** More than Postgres writes per second: a later request would wait longer than its caller does. */
 const MAX_WAITING = { perKey: 4_000, all: 5_000 }
 
-/** Small pushes that an application may add to a queue per second before it counts as busy. */
-const DIRECT_PUSHES = { perSecond: 100, burst: 100 }
+/**
+ * Small pushes that an application may add to a queue per second before it counts as busy. On a slow machine a flood is a few hundred per
+ * second, shared by several API processes.
+ */
+const DIRECT_PUSHES = { perSecond: 25, burst: 25 }
 /** How long it counts as busy after it had more. */
 const BUSY_MS = 2_000
 const MAX_BUSY = 10_000

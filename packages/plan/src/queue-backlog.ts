@@ -4,36 +4,42 @@ import type { PushQueues, QueueName } from '@herald/queue'
 const BACKLOG_JOBS = 64
 /** The same for an application with many pushes: its jobs have up to 64 pushes each. */
 const BACKLOG_JOBS_OF_BUSY = 4
-const READ_EVERY_MS = 100
+/** From the end of a reading to the next one of the same queue. */
+const PAUSE_MS = 100
 /** Gateway nodes come and go; the names of their queues must not accumulate. */
 const MAX_QUEUES = 1000
 
+type Length = { ahead: number; nextAt: number }
+
 /**
  * Returns whether a queue is too long to add a small push to it directly. Such a push bypasses the feeder and its windows; with
- * thousands of them from one application the pushes of all others would wait. Uses the last known length without waiting; a queue
- * that does not answer counts as empty.
+ * thousands of them from one application the pushes of all others would wait. Uses the last known length without waiting, which is 0
+ * until the queue has answered. One reading of a queue is in progress at a time: a slow queue is the one whose length matters.
  */
 export function createBacklogCheck(
   queues: Pick<PushQueues, 'ahead'>,
 ): (queue: QueueName, isBusy: boolean) => boolean {
-  const readings = new Map<QueueName, { ahead: number; at: number }>()
+  const lengths = new Map<QueueName, Length>()
 
   function aheadIn(queue: QueueName): number {
-    const now = performance.now()
-    const last = readings.get(queue)
-    if (last && now - last.at < READ_EVERY_MS) return last.ahead
-    if (readings.size >= MAX_QUEUES) readings.clear()
-    const reading = { ahead: last?.ahead ?? 0, at: now }
-    readings.set(queue, reading)
-    queues.ahead(queue).then(
-      (jobs) => {
-        reading.ahead = jobs
-      },
-      () => {
-        reading.ahead = 0
-      },
-    )
-    return reading.ahead
+    let length = lengths.get(queue)
+    if (!length) {
+      if (lengths.size >= MAX_QUEUES) lengths.clear()
+      length = { ahead: 0, nextAt: 0 }
+      lengths.set(queue, length)
+    }
+    if (performance.now() >= length.nextAt) void read(queue, length)
+    return length.ahead
+  }
+
+  async function read(queue: QueueName, length: Length): Promise<void> {
+    length.nextAt = Number.POSITIVE_INFINITY
+    try {
+      length.ahead = await queues.ahead(queue)
+    } catch {
+      // The last length stays: while the queue is down, pushes may as well wait for the feeder.
+    }
+    length.nextAt = performance.now() + PAUSE_MS
   }
 
   return (queue, isBusy) => aheadIn(queue) >= (isBusy ? BACKLOG_JOBS_OF_BUSY : BACKLOG_JOBS)

@@ -38,7 +38,32 @@ describe('a queue', () => {
     expect(isLong(apns, false)).toBe(false)
   })
 
-  it('that does not answer is not long', async () => {
+  it('that answers slowly is read once at a time, and its answer counts', async () => {
+    const started = performance.now()
+    let later = 0
+    jest.spyOn(performance, 'now').mockImplementation(() => started + later)
+    const answers: PromiseWithResolvers<number>[] = []
+    const isLong = createBacklogCheck({
+      ahead: () => {
+        const answer = Promise.withResolvers<number>()
+        answers.push(answer)
+        return answer.promise
+      },
+    })
+    const apns = pushQueue('apns')
+    for (; later < 1000; later += 90) expect(isLong(apns, false)).toBe(false)
+    expect(answers).toHaveLength(1)
+    answers[0]!.resolve(64)
+    await until(() => isLong(apns, false))
+    later += 101
+    expect(isLong(apns, false)).toBe(true)
+    // A failure says nothing about the length.
+    answers[1]!.reject(new Error('away'))
+    await new Promise(setImmediate)
+    expect(isLong(apns, false)).toBe(true)
+  })
+
+  it('that has never answered is not long', async () => {
     const isLong = createBacklogCheck({ ahead: () => Promise.reject(new Error('away')) })
     expect(isLong(pushQueue('apns'), true)).toBe(false)
     await new Promise(setImmediate)

@@ -35,7 +35,8 @@ type Usage = { inSlots: number; stalled: number; isSuspect: boolean }
 
 /**
  * The slots that the lanes of a worker share. At most `size` jobs run, and while both lanes wait the high one gets four turns for
- * one of the normal one. Within a lane the next job is that with the certificate that has the fewest slots, of several the one that
+ * one of the normal one. While a certificate has several slots, one job more of the high lane runs whose certificates have none: a job may take
+ * seconds, and its certificate may have all slots. Within a lane the next job is that with the certificate that has the fewest slots, of several the one that
  * came first: the single push of one application does not wait for the many of another. A job whose vendor stops answering loses its
  * slot, so that it takes no turns from other applications; the certificate is suspect until another of its jobs ends without
  * stalling. A suspect certificate has one slot, and its batches beyond that are put back: they would stall as well. A job of several
@@ -75,9 +76,19 @@ export function createSlots(options: {
     return jobs.splice(counts.indexOf(Math.min(...counts)), 1)[0]
   }
 
+  function takeNewcomer(): Waiting | undefined {
+    const { high } = waiting
+    if (high.length === 0 || inSlots > size || !usages.values().some((usage) => usage.inSlots > 1))
+      return undefined
+    const at = high.findIndex(({ certificates }) =>
+      certificates.every((certificate) => !usages.get(certificate)?.inSlots),
+    )
+    return at < 0 ? undefined : high.splice(at, 1)[0]
+  }
+
   function startNext(): void {
-    while (inSlots < size) {
-      const next = nextWaiting()
+    for (;;) {
+      const next = inSlots < size ? nextWaiting() : takeNewcomer()
       if (!next) return
       inSlots++
       for (const certificate of next.certificates) usageOf(certificate).inSlots++

@@ -99,6 +99,23 @@ describe('slots', () => {
     expect(started).toEqual(['a1', 'a2', 'b1', 'a3', 'b2'])
   })
 
+  it('have one more for a high job of a certificate without any, while another has several', async () => {
+    const { add, end, started } = harness(2)
+    for (const name of ['a1', 'a2', 'a3']) add(name, 'high', 'a')
+    add('b1', 'normal', 'b')
+    add('c1', 'high', 'c')
+    add('d1', 'high', 'd')
+    await turns()
+    expect(started).toEqual(['a1', 'a2', 'c1'])
+    await end('c1')
+    expect(started).toEqual(['a1', 'a2', 'c1', 'd1'])
+    await end('a1')
+    // Two of two slots are in use: the further one is only beyond a certificate with several.
+    expect(started).toHaveLength(4)
+    await end('a2')
+    expect(started.slice(4)).toEqual(['a3'])
+  })
+
   it('pass on the error of a job and continue', async () => {
     const { add, end, left, started } = harness(1)
     add('a')
