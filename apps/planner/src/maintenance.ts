@@ -75,11 +75,14 @@ async function resealRound({ db, sealer, settings, log }: Context): Promise<bool
   if (settings.otherMasterKeys.length === 0) return false
   const { resealed, broken } = await resealSecrets(db, sealer)
   if (resealed > 0) log.info(`${resealed} secrets were resealed with HERALD_MASTER_KEY`)
-  if (broken > 0) log.error(`${broken} secrets are sealed with a key that is not configured`)
+  if (broken > 0)
+    log.error(
+      `${broken} secrets are sealed with a key that is not configured; add it to HERALD_OTHER_MASTER_KEYS, or save these certificates and webhooks again`,
+    )
   return false
 }
 
-/** Processes of the release before need the clear text until their upgrade window ends. */
+/** Processes of the previous release need the clear text until their upgrade window ends. */
 async function hideRound({ db, sealer }: Context): Promise<false | number> {
   if (await isClearTextNeeded(db.pool)) return false
   await hideCallbackKeys(db, sealer)

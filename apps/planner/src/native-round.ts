@@ -26,6 +26,7 @@ import {
 import { type CertificateCache, planUnwritten, rulesFor } from '@herald/plan'
 import type { OnLoopError } from '@herald/program'
 import { nativeQueue, type PushQueues } from '@herald/queue'
+import { runSteps } from './run-steps.ts'
 import { type SteadyDeps, steadyTime } from './steadiness.ts'
 
 export type NativeDeps = SteadyDeps & {
@@ -34,7 +35,7 @@ export type NativeDeps = SteadyDeps & {
   ackSeconds: number
   onQueueFailure(error: unknown): void
   /** The certificates of an application cannot be read; its devices wait. */
-  onUnreadable(error: unknown): void
+  onUnreadable(error: unknown, appId: string): void
   /** A task cannot be read; its messages are not sent through another channel. */
   onUnreadableTask(error: UnreadableTask): void
   /** An error of a round that has failed already. */
@@ -54,23 +55,12 @@ const MAX_BATCHES = 20
 const fenced = new WeakMap<PushQueues, Set<string>>()
 
 /**
- * Handles gateways that died, devices that did not acknowledge in time, and expired or cancelled messages in inboxes. Runs all steps,
- * also after one has failed, and throws the first error; the others are only reported. Returns whether there may be more to do.
+ * Handles gateways that died, devices that did not acknowledge in time, and expired or cancelled messages in inboxes. Returns whether
+ * there may be more to do.
  */
 export async function nativeRound(deps: NativeDeps): Promise<boolean> {
-  const steps = [endDeadGateways, fallBack, expire, cancel]
-  const errors: unknown[] = []
-  let more = false
-  for (const step of steps) {
-    try {
-      if (await step(deps)) more = true
-    } catch (error) {
-      errors.push(error)
-    }
-  }
-  for (const error of errors.slice(1)) deps.onLoopError(error, isTransient(error), 'native')
-  if (errors.length > 0) throw errors[0]
-  return more
+  const steps = [endDeadGateways, fallBack, expire, cancel].map((step) => () => step(deps))
+  return (await runSteps(steps, 'native', deps.onLoopError)).includes(true)
 }
 
 async function fallBack(deps: NativeDeps): Promise<boolean> {
@@ -218,7 +208,7 @@ async function planFallback(
     plan = planDevices(devices, rules, task.speed)
   } catch (error) {
     if (isTransient(error)) throw error
-    deps.onUnreadable(error)
+    deps.onUnreadable(error, task.appId)
     return undefined
   }
   const { note, reasons } = groupReasons()

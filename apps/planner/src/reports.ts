@@ -60,8 +60,8 @@ export function createReports({ registry, log }: Pick<Context, 'registry' | 'log
     },
     onStillClosed: (certificateId: number, problem: string) =>
       log.warn({ certificateId, problem }, 'a closed certificate was checked and stays closed'),
-    onUnreadable: (error: unknown) =>
-      log.error({ err: error }, 'the certificates of an application cannot be read; its devices wait'),
+    onUnreadable: (error: unknown, app: string) =>
+      log.error({ err: error, app }, 'the certificates of an application cannot be read; its devices wait'),
     onUnreadableTask: oncePerTask((error) =>
       log.error(
         { err: error, task: error.taskId },

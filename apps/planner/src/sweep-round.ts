@@ -8,6 +8,7 @@ import {
   failLost,
   finishTasks,
   lanesWithUnclaimed,
+  MAX_ENDED,
   reclaimExpiredLeases,
   settleEnded,
   takeUnclaimed,
@@ -15,8 +16,10 @@ import {
 } from '@herald/db/tasks'
 import type { Channel } from '@herald/domain'
 import { enqueue } from '@herald/plan'
+import type { OnLoopError } from '@herald/program'
 import { pushQueue } from '@herald/queue'
 import type { FeedDeps } from './feed-round.ts'
+import { runSteps } from './run-steps.ts'
 import { type SteadyDeps, steadyTime } from './steadiness.ts'
 
 /** A released batch that was not claimed for this long is enqueued again if its queue is empty: the queue lost its jobs. */
@@ -32,6 +35,7 @@ export type SweepDeps = FeedDeps &
   SteadyDeps & {
     /** Counts recipients by their fate. */
     onEnded(channel: Channel, fate: EndedBatches['fate'], recipients: number): void
+    onLoopError: OnLoopError
   }
 
 /**
@@ -40,17 +44,18 @@ export type SweepDeps = FeedDeps &
  */
 export async function sweepRound(deps: SweepDeps): Promise<boolean> {
   const { db } = deps
-  const counts = [
-    await reclaim(deps),
-    await alignPausedBatches(db),
-    await endLateBundles(db),
-    report(deps, await settleEnded(db)),
-    await cancelAccepted(db),
-    await finishTasks(db),
+  const steps = [
+    () => reclaim(deps),
+    () => alignPausedBatches(db),
+    () => endLateBundles(db),
+    async () => report(deps, await settleEnded(db)),
+    () => cancelAccepted(db),
+    () => finishTasks(db),
+    () => enqueueLost(deps),
   ]
-  for (const released of await lanesWithUnclaimed(db, LOST_QUEUE_SECONDS))
-    counts.push(await enqueueAgain(deps, released))
-  return counts.some((count) => count >= 200)
+  const counts = await runSteps(steps, 'sweep', deps.onLoopError)
+  // As many as the smallest step takes at a time.
+  return counts.some((count) => count >= MAX_ENDED)
 }
 
 async function reclaim(deps: SweepDeps): Promise<number> {
@@ -65,12 +70,20 @@ function report(deps: SweepDeps, ended: EndedBatches[]): number {
   return ended.reduce((sum, { batches }) => sum + batches, 0)
 }
 
+/** Returns the largest number of one lane. */
+async function enqueueLost(deps: FeedDeps): Promise<number> {
+  let most = 0
+  for (const released of await lanesWithUnclaimed(deps.db, LOST_QUEUE_SECONDS))
+    most = Math.max(most, await enqueueAgain(deps, released))
+  return most
+}
+
 async function enqueueAgain(deps: FeedDeps, released: ChannelLane & { now: number }): Promise<number> {
   const before = await releasedBefore(deps, released).catch(() => undefined)
   // The queue does not answer: it cannot store a job either.
   if (before === undefined) return 0
   const lost = await takeUnclaimed(deps.db, released, before, MAX_BATCHES)
-  // One certificate per job: during an upgrade, a worker of the release before may have refused a job of several.
+  // One certificate per job: during an upgrade, a worker of the previous release may have refused a job of several.
   await enqueue(deps.queues, lost, deps.onQueueFailure, false)
   const bundles = await takeUnclaimedBundles(deps.db, released, before, MAX_BATCHES)
   await enqueue(deps.queues, bundles, deps.onQueueFailure)

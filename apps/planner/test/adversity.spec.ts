@@ -153,7 +153,7 @@ describe('timing', () => {
   })
   afterAll(() => harness.stop())
 
-  const callbacks = { onQueueFailure() {}, onEnded() {} }
+  const callbacks = { onQueueFailure() {}, onEnded() {}, onLoopError() {} }
   const states = async () =>
     (await harness.db.pool.query('SELECT DISTINCT state FROM batch ORDER BY 1')).rows.map((row) => row.state)
 
@@ -296,7 +296,7 @@ describe('two broadcasts', () => {
     const half = tasks[(await states()).indexOf('planning')]!
     const { rows } = await harness.db.pool.query('SELECT app_id FROM task WHERE id = $1', [half])
     await cancelTask(harness.db, { appId: rows[0].app_id }, half)
-    const sweep = { ...harness, onQueueFailure() {}, onEnded() {}, isSteady: () => true }
+    const sweep = { ...harness, onQueueFailure() {}, onEnded() {}, onLoopError() {}, isSteady: () => true }
     await until(async () => !(await sweepRound(sweep)) && (await harness.stateOf(half)) === 'cancelled', {
       what: 'the end of the cancelled task',
     })

@@ -17,6 +17,7 @@ const roundDeps = () => ({
   onQueueFailure: () => {},
   isSteady: () => true,
   onEnded: () => {},
+  onLoopError: () => {},
 })
 
 describe('an application that sends more than the workers take', () => {

@@ -26,6 +26,7 @@ function queuesOf(oldest: (queue: string) => Promise<number | undefined> = async
       onQueueFailure: () => {},
       isSteady: () => true,
       onEnded: () => {},
+      onLoopError: () => {},
     },
   }
 }
@@ -123,7 +124,7 @@ it('a lost batch is found by the jobs of its own lane', async () => {
   await settleAll()
 })
 
-it('lost batches of several certificates have jobs of their own: a worker of the release before cannot read a shared one', async () => {
+it('lost batches of several certificates have jobs of their own: a worker of the previous release cannot read a shared one', async () => {
   for (const certificateId of [21, 22]) {
     const { taskId } = await acceptPlan(db, 'app', {
       batches: [{ channel: 'fcm', certificateId, recipients: [1], tried: [] }],

@@ -123,7 +123,7 @@ async function insertOnce(
   }
   for (let draws = 1; ; draws++) {
     try {
-      // A deadlock with another commit was rolled back, so it is repeated. So is one that met a program of the release before, which
+      // A deadlock with another commit was rolled back, so it is repeated. So is one that met a program of the previous release, which
       // used the same request id and does not know the table of them: the next attempt sees its task.
       const written = await retryWithBackoff(insert, {
         isTransient: (error) => isConflict(error) || isRequestTaken(error),

@@ -36,7 +36,7 @@ export function singleOf(
 /**
  * While the queue of a channel is long, the single pushes of a certificate wait for the feeder in bundles of their own. Such a bundle
  * has the state 'released', so that its tasks can leave it like those of any other, but no job: the feeder has its lease. A planner of
- * the release before takes it for one whose job was lost, and enqueues it.
+ * the previous release takes it for one whose job was lost, and enqueues it.
  */
 export const LEASE_OF_FEEDER = `'infinity'::timestamptz`
 
@@ -99,7 +99,7 @@ const LOOK_AGAIN_MS = 10_000
 const answers = new WeakMap<Database['pool'], { may: boolean; at: number }>()
 
 /**
- * Whether bundles may be written: not while programs of the release before may run, which know neither the state of the tasks nor the
+ * Whether bundles may be written: not while programs of the previous release may run, which know neither the state of the tasks nor the
  * jobs. From then on such programs refuse the database. One statement per process; several during an upgrade.
  */
 export async function mayBundle(db: Database): Promise<boolean> {

@@ -27,7 +27,7 @@ const changesSql = `${decidedSql} AND (${emptiedSql} OR ${beginsToWaitSql})`
 
 /**
  * Finishes tasks of which a check is enqueued and nothing is left, or only messages that wait for their devices (`isWaitingSql`). Whether
- * the task ends now or only waits, `finished_at` is the time of the first of the two, and `task.finished` is told then; a task that is
+ * the task ends now or only waits, `finished_at` is the time of the first of the two, and `task.finished` is emitted then; a task that is
  * cancelled while it waits is told as cancelled too. `ended_at` is when a task that waited has ended. The check of a task that has something left is deleted too: what ends
  * it enqueues another. The tasks are locked by one statement and looked at by the next, which also sees what a planner committed before
  * the lock. The check of a task that is locked by somebody else is kept. If the tasks are of many days, those of few at a time are one
@@ -103,7 +103,7 @@ async function finishChecked(runner: Runner, checks: readonly Check[]): Promise<
 }
 
 /**
- * One step of a walk over all open tasks, for what nothing enqueued a check of: tasks that a program of the release before settled, and
+ * One step of a walk over all open tasks, for what nothing enqueued a check of: tasks that a program of the previous release settled, and
  * those without slices whose planner died before the end of their planning. It only reads tasks that wait, and a limited number per
  * step. Returns where the next step begins; undefined at the end.
  */

@@ -85,6 +85,7 @@ export {
   failLost,
   lanesWithUnclaimed,
   leaseTime,
+  MAX_ENDED,
   reclaimExpiredLeases,
   settleEnded,
   takeUnclaimed,

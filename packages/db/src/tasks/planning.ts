@@ -255,7 +255,7 @@ export async function finishPlanned(db: Database): Promise<void> {
 const unplanned = ownReasons.planning_failed
 
 /**
- * Ends the planning of a task that cannot be planned, if its deadline has passed: without this it would be tried for ever. What was
+ * Ends the planning of a task that cannot be planned, if its deadline has passed: without this it would be tried forever. What was
  * planned of it is kept. The reason is recorded for 0 devices of the native channel: how many there are is not known.
  */
 export async function expireUnplanned(db: Database, taskId: number): Promise<boolean> {

@@ -126,7 +126,8 @@ async function end(db: Database, name: string, sql: string, values: string[]): P
   return rows.map(([channel, fate, batches, recipients]) => ({ channel, fate, batches, recipients }))
 }
 
-const MAX_ENDED = 200
+/** Batches that a statement ends. If it ended as many, there may be more. */
+export const MAX_ENDED = 200
 
 const expiry = `'expired' AS fate, CASE
     WHEN b.state = 'held' THEN ${reasonLiteral(ownReasons.expired_paused)}
@@ -204,6 +205,9 @@ WITH ${due}, ended AS (
 SELECT channel, fate, count(*)::int, sum(pending)::int FROM ended GROUP BY 1, 2`
 }
 
+/** Many scheduled tasks may be cancelled while no planner runs. */
+const MAX_CANCELLED = 1000
+
 /** Ends tasks that were cancelled before they were planned. */
 export async function cancelAccepted(db: Database): Promise<number> {
   const rows = await runWithin(
@@ -214,7 +218,7 @@ export async function cancelAccepted(db: Database): Promise<number> {
        UPDATE task SET state = 'cancelled', finished_at = now()
        -- As a list: Postgres may join by looking each task of the days up among those that are cancelled.
        WHERE ${inDays('id')} AND id = ANY (ARRAY(
-         SELECT id FROM task WHERE ${inDays('id')} AND state = 'accepted' AND cancelling FOR UPDATE SKIP LOCKED))
+         SELECT id FROM task WHERE ${inDays('id')} AND state = 'accepted' AND cancelling LIMIT ${MAX_CANCELLED} FOR UPDATE SKIP LOCKED))
        RETURNING id, app_id, campaign, events, unreachable, cancelling
      ), told AS (
        ${addTaskEventsSql('cancelled t')}
