@@ -402,27 +402,59 @@ describe('POST /admin/erase', () => {
     expect(again.code).toBe(40103)
   })
 
-  it('leaves no device of a login that has checked the password before the user is erased', async () => {
-    const { userId } = await api.user('late-name')
+  /** A login that is held after it has checked the password, until `work` is done. */
+  async function loginDuring(name: string, guid: string, work: () => Promise<unknown>) {
     const checked = Promise.withResolvers<void>()
-    const erased = Promise.withResolvers<void>()
+    const done = Promise.withResolvers<void>()
     const { verify } = api.deps.passwords
     api.deps.passwords.verify = async (password, stored) => {
       const isRight = await verify(password, stored)
       checked.resolve()
-      await erased.promise
+      await done.promise
       return isRight
     }
     const login = api.call('/token/user', {
       token: null,
-      body: { name: 'late-name', password: 'late-name-password', device_guid: 'late-phone' },
+      body: { name, password: `${name}-password`, device_guid: guid },
     })
     await checked.promise
     api.deps.passwords.verify = verify
-    expect(await erase({ user_id: userId })).toEqual({ devices: 0 })
-    erased.resolve()
-    expect(await login).toMatchObject({ code: 40103, message: 'The login failed: the user was removed.' })
+    await work()
+    done.resolve()
+    return login
+  }
+  const lateRefusal = {
+    code: 40103,
+    message: 'The login failed: the user was removed, or its tokens were revoked.',
+  }
+
+  it('leaves no device of a login that has checked the password before the user is erased', async () => {
+    const { userId } = await api.user('late-name')
+    const login = await loginDuring('late-name', 'late-phone', async () =>
+      expect(await erase({ user_id: userId })).toEqual({ devices: 0 }),
+    )
+    expect(login).toMatchObject(lateRefusal)
     expect(await query('SELECT guid FROM device WHERE guid = $1', ['late-phone'])).toEqual([])
+  })
+
+  it('gives no push token to a login that has checked a password which is replaced before its end', async () => {
+    const { userId } = await api.user('late-password')
+    const login = await loginDuring('late-password', 'late-password-phone', () =>
+      api.call('/admin/user/password', { body: { user_id: userId, password: 'another-password' } }),
+    )
+    expect(login).toMatchObject(lateRefusal)
+    expect(await query('SELECT guid FROM device WHERE guid = $1', ['late-password-phone'])).toEqual([])
+  })
+
+  it('removes failed logins under a name whose lower case Postgres and JavaScript write differently', async () => {
+    const { data } = await api.call('/admin/user', {
+      body: { username: 'ΝΙΚΟΣ', password: 'a-long-password' },
+    })
+    await api.call('/token/user', { token: null, body: { name: 'ΝΙΚΟΣ', password: 'wrong' } })
+    const counted = () => query(`SELECT FROM login_failure WHERE login LIKE '%νικο%'`)
+    expect((await counted()).length).toBeGreaterThan(0)
+    await erase({ user_id: data.user_id })
+    expect(await counted()).toEqual([])
   })
 
   it('erases one device; its alias stays in audiences while another device has it', async () => {

@@ -39,7 +39,7 @@ const click = async (task: number, guid: string) =>
 /** Statistics begin and end with a quarter of an hour. */
 const quarter = (n: number) => (Math.floor(Date.now() / 900_000) + n) * 900
 
-describe('what became of a push', () => {
+describe('the result of a push', () => {
   it('is told for each device of a person, in one call', async () => {
     const task = await push({ campaign: 'spring' })
     await click(task, 'phone')
@@ -117,6 +117,10 @@ describe('what became of a push', () => {
         fate: 'pending',
       },
       { task_id: tasks[0], campaign: 'one' },
+    ])
+    const fromTheTop = { device_guid: 'phone', limit: 1, before: '9223372036854775807' }
+    expect((await api.call('/admin/device/messages', { body: fromTheTop })).data.list).toMatchObject([
+      { task_id: tasks[1] },
     ])
     const person = await api.client.deviceMessages({ alias: 'ann' }, { limit: 1 })
     expect(person.list.map(({ task_id, device_guid }) => [task_id, device_guid]).sort()).toEqual([

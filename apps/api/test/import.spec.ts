@@ -186,7 +186,7 @@ describe('an import', () => {
         ).rows.length > 0,
       { everyMs: 20 },
     )
-    // The second batch could be written meanwhile.
+    // The second batch could be written during that time.
     for (let i = 0; i < 100; i++) await pool.query('SELECT pg_sleep(0.002)')
     await busy.query('ROLLBACK')
     busy.release()
@@ -249,6 +249,18 @@ describe('an import', () => {
     expect(data.errors).toEqual(
       bad.map(([, error], i) => ({ line: i + 3, error: expect.stringContaining(`Line ${i + 3}: ${error}`) })),
     )
+  })
+
+  it('takes an item of a list that is repeated once', async () => {
+    const tags = Array.from({ length: 101 }, (_, i) => `repeated-${i % 100}`)
+    const binding = { provider: 2, device_token: 'repeated-token' }
+    const { data } = await send(
+      line({ device_guid: 'repeated', tags, bindings: [binding, { ...binding, provider: 'huawei' }] }),
+    )
+    expect(data).toMatchObject({ created: 1, failed: 0 })
+    const { list } = await api.client.devices({ device_guid: 'repeated' })
+    expect(list[0]).toMatchObject({ tags: expect.any(Array), bindings: [{ channel: 'huawei' }] })
+    expect(list[0]!.tags).toHaveLength(100)
   })
 
   it('counts every invalid line and lists the first hundred', async () => {

@@ -259,6 +259,20 @@ describe('webhooks', () => {
     expect((await claim('a')).map(({ webhookId }) => webhookId)).toEqual([sends])
   })
 
+  it('get no older events when they want others', async () => {
+    await addWebhook({ name: 'changed', events: ['device.clicked'] })
+    await write(2)
+    await moveOutbox(db)
+    const id = await addWebhook({ name: 'changed', events: ['device.sent'] })
+    expect(await claim('a')).toEqual([])
+    const listed = async () => (await listWebhooks(db, appId)).find(({ webhookId }) => webhookId === id)
+    expect(await listed()).toMatchObject({ backlog: 0, backlogExact: true, backlogSince: null })
+    await write(1)
+    await moveOutbox(db)
+    expect(await listed()).toMatchObject({ backlog: 1 })
+    expect((await claim('a')).map(({ webhookId }) => webhookId)).toEqual([id])
+  })
+
   it('are claimed by one courier at a time, until the lease ends', async () => {
     const id = await addWebhook()
     await write(1)
@@ -270,7 +284,7 @@ describe('webhooks', () => {
     await db.pool.query('UPDATE webhook SET lease_until = now() WHERE id = $1', [id])
     const [theirs] = await claim('b')
     expect(theirs).toMatchObject({ worker: 'b', sending: end, position: mine!.position })
-    // Whoever lost the lease changes nothing.
+    // A courier that lost the lease changes nothing.
     const sent = { entries: 1, status: 200 }
     expect(await noteRequest(db, mine!, { start: end }, sent)).toBe(false)
     expect(await noteFailure(db, mine!, { error: 'x', pauseSeconds: 1 })).toBe(false)

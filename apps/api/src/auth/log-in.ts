@@ -65,8 +65,14 @@ export async function signIn(
   const device =
     deviceGuid === undefined
       ? undefined
-      : await claimDevice(db, pushTokens, { appId, guid: deviceGuid, userId }).catch((error) => {
-          if (error instanceof UserGone) throw new Failure(40103, 'The login failed: the user was removed.')
+      : await claimDevice(db, pushTokens, {
+          appId,
+          guid: deviceGuid,
+          userId,
+          tokenVersion: version,
+        }).catch((error) => {
+          if (error instanceof UserGone)
+            throw new Failure(40103, 'The login failed: the user was removed, or its tokens were revoked.')
           throw error
         })
   return {

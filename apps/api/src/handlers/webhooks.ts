@@ -275,7 +275,8 @@ export const eventList = route({
   }),
   async handler({ deps, appId, application }, { after, limit = 100 }) {
     const from = after === undefined ? { event: 0, part: 0 } : positionOf(after, 'after')
-    await noteEventsRead(deps.db, application)
+    // So that the next push has its events, without waiting until the change of the row is noticed.
+    if (await noteEventsRead(deps.db, application)) deps.sessions.forgetApplication(appId)
     const { list, last } = await listEntries(deps.db, appId, from, limit)
     return { list: list.map((text) => JSON.parse(text)), next: last ?? after ?? null }
   },

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { ChannelAdapter } from '@herald/channels'
 import { type BindingChange, type DeviceChange, tagsPerDevice } from '@herald/db/devices'
 import {
@@ -242,8 +243,9 @@ function attributeInteger(path: string, value: unknown): void {
 function tagsOf(name: string, value: unknown): string[] {
   if (isBlank(value)) return []
   if (!Array.isArray(value)) throw new BadDevice(`${name} must be a list`)
-  if (value.length > tagsPerDevice) throw new BadDevice(`${name} must have at most ${tagsPerDevice} items`)
-  return value.map((tag, index) => itemOf(name, index, '', tag, limits.tag))
+  const tags = new Set(value.map((tag, index) => itemOf(name, index, '', tag, limits.tag)))
+  if (tags.size > tagsPerDevice) throw new BadDevice(`${name} must have at most ${tagsPerDevice} items`)
+  return [...tags]
 }
 
 function checkTags({ tags, addTags, removeTags }: DeviceChange): void {
@@ -261,9 +263,10 @@ function bindingsOf(value: unknown, adapters: Adapters): BindingChange[] | null 
   const bindings: BindingChange[] = []
   for (let index = 0; index < value.length; index++) {
     const binding = bindingOf(value[index], index, adapters)
-    if (bindings.some(({ channel }) => channel === binding.channel))
+    const other = bindings.find(({ channel }) => channel === binding.channel)
+    if (!other) bindings.push(binding)
+    else if (!isDeepStrictEqual(other, binding))
       throw new BadDevice(`bindings[${index}] has the same provider as another binding`)
-    bindings.push(binding)
   }
   return bindings
 }

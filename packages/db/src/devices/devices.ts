@@ -63,19 +63,22 @@ export async function lockUsers(runner: Runner, appId: string, ids: readonly str
 /**
  * Makes the user the owner of the device with this guid, which is created if unknown. If the device had another owner, its push
  * token is replaced and its alias, tags, badge and inbox are cleared; its vendor tokens stay, because they belong to the
- * installation. Throws UserGone.
+ * installation. Throws UserGone, also if the tokens of the user were revoked since `tokenVersion` was read: the push token would be a new one.
  */
 export async function claimDevice(
   db: Database,
   tokens: PushTokens,
-  claim: { appId: string; guid: string; userId: bigint },
+  claim: { appId: string; guid: string; userId: bigint; tokenVersion?: number },
 ): Promise<{ deviceId: number; pushToken: string }> {
-  const { appId, guid, userId } = claim
+  const { appId, guid, userId, tokenVersion } = claim
   const days = await openDays(db)
   return retrying(() =>
     inTransaction(db, async (runner) => {
-      const users = await lockUsers(runner, appId, [String(userId)])
-      if (users.size === 0) throw new UserGone('The user does not exist.')
+      const { rowCount } = await runner.query(
+        'SELECT FROM app_user WHERE app_id = $1 AND id = $2 AND token_version = coalesce($3, token_version) FOR SHARE',
+        [appId, userId, tokenVersion ?? null],
+      )
+      if (rowCount === 0) throw new UserGone('The user does not exist, or its tokens were revoked.')
       for (;;) {
         const known = await lockDevice(runner, appId, guid)
         if (known) return moveDevice(runner, days, tokens, known, userId)

@@ -34,7 +34,7 @@ export type PushTokens = {
   make(device: { appId: string; guid: string }, generation?: number): NewToken
   /** Undefined if the token was derived from a key that was lost with the master key. */
   tokenOf(row: TokenRow): string | undefined
-  /** Encrypts a token of the release before, which cannot be derived. Undefined if it can be. */
+  /** Encrypts a token of the previous release, which cannot be derived. Undefined if it can be. */
   sealLegacy(row: TokenRow & { push_token: string }): Buffer | undefined
 }
 
@@ -177,7 +177,7 @@ export async function replaceTokensOfUser(
 }
 
 /**
- * Replaces tokens in clear text, of the release before, by their hash and a sealed copy; returns how many. Locks `limit` rows and
+ * Replaces tokens in clear text, of the previous release, by their hash and a sealed copy; returns how many. Locks `limit` rows and
  * skips those that others have locked, so it may run at any time and in several processes.
  */
 export async function hideClearTokens(db: Database, tokens: PushTokens, limit: number): Promise<number> {

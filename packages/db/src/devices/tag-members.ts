@@ -89,7 +89,7 @@ export async function changeTagMembers(
   let [added, removed] = [0, 0]
   if (row) {
     for (let from = 0; from < adding.ids.length; from += CHUNK) {
-      const result = await addToDevices(db, row[0], adding.ids.slice(from, from + CHUNK))
+      const result = await addToDevices(db, appId, row[0], adding.ids.slice(from, from + CHUNK), add)
       if (typeof result !== 'number') return result
       added += result
     }
@@ -117,8 +117,10 @@ export async function changeTagMembers(
 
 async function addToDevices(
   db: Database,
+  appId: string,
   tagId: number,
   ids: readonly number[],
+  keys: readonly DeviceKey[],
 ): Promise<number | { full: string }> {
   return retrying(() =>
     inTransaction(db, async (runner) => {
@@ -129,7 +131,9 @@ async function addToDevices(
         'SELECT id, guid FROM device WHERE id = ANY($1::bigint[]) ORDER BY guid COLLATE "C" FOR UPDATE',
         [ids],
       )
-      const locked = devices.map(([id]) => id)
+      // A device that belongs to somebody else by now must not get the tag.
+      const matching = new Set((await resolve(runner, appId, keys)).ids)
+      const locked = devices.map(([id]) => id).filter((id) => matching.has(id))
       const [full] = await run<[number]>(
         runner,
         'tag-full-devices',

@@ -32,7 +32,7 @@ export async function addTags(
         'SELECT 1 FROM device WHERE id = $1 AND app_id = $2 AND token_generation = $3 FOR UPDATE',
         [deviceId, appId, tokenGeneration],
       )
-      // Tags of a removed device would be counted for ever.
+      // Tags of a removed device would be counted forever.
       if (rowCount === 0) return 'gone' as const
       const { rows } = await runner.query<{ total: number }>(
         `SELECT count(*) AS total FROM (

@@ -4,7 +4,10 @@ import { retrying } from '../store/errors.ts'
 /** Entries per statement. */
 const PAGE = 1000
 
-/** Replaces the person's names in the audit; action, time and other actors stay. The address of a failed login is the person's own. */
+/**
+ * Replaces the person's names in the audit; action, time and other actors stay. The address of a failed login, and of what the person did
+ * itself, is the person's own.
+ */
 export async function eraseFromAudit(
   db: Database,
   appId: string,
@@ -37,5 +40,6 @@ WITH named AS MATERIALIZED (
 UPDATE audit a SET
   actor = CASE WHEN ${actingUserSql('a.actor')} = ANY ($2::text[]) THEN ${erasedActorSql('a.actor')} ELSE a.actor END,
   detail = (SELECT coalesce(jsonb_object_agg(d.key, CASE WHEN d.key IN ('user_id', 'device_guid', 'alias') THEN '"[erased]"' ELSE d.value END), '{}')
-    FROM jsonb_each(a.detail) d WHERE NOT (d.key = 'address' AND a.action = 'login.failed'))
+    FROM jsonb_each(a.detail) d
+    WHERE NOT (d.key = 'address' AND (a.action = 'login.failed' OR substring(a.actor FROM '^user (.*)$') = ANY ($2::text[]))))
 FROM named n WHERE a.id = n.id`

@@ -28,7 +28,10 @@ type Known = {
   sealed: Buffer
 }
 
-/** Adds or changes a webhook, which gets the events from now on. A change wakes it if it rests. The secret is returned only here. */
+/**
+ * Adds or changes a webhook, which gets the events from now on, and those that wait for it already. A change wakes it if it rests. The
+ * secret is returned only here.
+ */
 export async function saveWebhook(
   db: Database,
   sealer: Sealer,
@@ -100,10 +103,13 @@ async function change(
   const wantsOthers = !isSame || known.campaign !== (campaign ?? null)
   const plain =
     secret ?? (name === known.name ? undefined : sealer.open(known.sealed, boundTo(appId, known.name)))
+  // Nothing waits: events of kinds that it did not want are not sent later.
+  const skips = '$7 AND head < cursor'
   const sealed = plain === undefined ? known.sealed : sealer.seal(plain, boundTo(appId, name))
   await runner.query(
     `UPDATE webhook SET name = $2, url = $3, events = $4, campaign = $5, sealed = $6, updated_at = now(), ${wakeSql},
-       head = CASE WHEN $7 THEN $8 ELSE head END, ${restartSql('$7')}
+       head = CASE WHEN $7 THEN $8 ELSE head END, cursor = CASE WHEN ${skips} THEN $8 + 1 ELSE cursor END,
+       cursor_part = CASE WHEN ${skips} THEN 0 ELSE cursor_part END, ${restartSql('$7')}
      WHERE id = $1`,
     [known.id, name, url, events, campaign ?? null, sealed, wantsOthers, last],
   )
@@ -223,17 +229,19 @@ export type ListedWebhook = {
 const COUNTED_ROWS = 2000
 
 export async function listWebhooks(db: Database, appId: string): Promise<ListedWebhook[]> {
-  const { rows } = await db.pool.query<ListedWebhook & { cursor: number; cursorPart: number }>(
+  const { rows } = await db.pool.query<ListedWebhook & { head: number; cursor: number; cursorPart: number }>(
     `SELECT id AS "webhookId", name, url, events, campaign, created_at AS "createdAt", updated_at AS "updatedAt",
        failing_since AS "failingSince", rested_at AS "restedAt", rest_reason AS "restReason", CASE WHEN attempts > 0 AND rested_at IS NULL THEN next_at END AS "nextAt",
-       last_status AS "lastStatus", last_error AS "lastError", last_answer_at AS "lastAnswerAt", sent, cursor, cursor_part AS "cursorPart"
+       last_status AS "lastStatus", last_error AS "lastError", last_answer_at AS "lastAnswerAt", sent, head, cursor, cursor_part AS "cursorPart"
      FROM webhook WHERE app_id = $1 ORDER BY id`,
     [appId],
   )
   return Promise.all(
-    rows.map(async ({ cursor, cursorPart, ...webhook }) => ({
+    rows.map(async ({ head, cursor, cursorPart, ...webhook }) => ({
       ...webhook,
-      ...(await backlogOf(db, appId, webhook, { event: cursor, part: cursorPart })),
+      ...(head < cursor
+        ? { backlog: 0, backlogExact: true, backlogSince: null }
+        : await backlogOf(db, appId, webhook, { event: cursor, part: cursorPart })),
     })),
   )
 }

@@ -61,7 +61,8 @@ async function search(
   { oldest, ...page }: { before?: number; limit: number; oldest: number },
 ): Promise<{ found: Places[]; next: number | null }> {
   const found: Places[][] = []
-  let upto = page.before ?? firstTaskIdAt(Date.now() + DAY_MS)
+  // A caller may send the largest id for "from the newest on": the future has no messages.
+  let upto = Math.min(page.before ?? Number.POSITIVE_INFINITY, firstTaskIdAt(Date.now() + DAY_MS))
   for (let steps = 0, looks = 0; steps < MAX_STEPS && looks < MAX_LOOKS; steps++) {
     const from = firstOfStep(upto)
     const step = await searchStep(runner, scope, devices, { from, upto }, page.limit - found.length)

@@ -12,7 +12,7 @@ export type Place =
       channel: Channel
       letter: string
       state: string
-      /** The last settle that changed a letter; null in rows of the release before. */
+      /** The last settle that changed a letter; null in rows of the previous release. */
       at: number | null
       /** Infinity: when the certificate can be used again. */
       notBefore: number | null

@@ -128,9 +128,12 @@ function readsEvents({ eventsReadOn }: Pick<Application, 'eventsReadOn'>): boole
   return eventsReadOn != null && Date.now() - eventsReadOn.getTime() < READER_DAYS * DAY_MS
 }
 
-/** Records that the application reads its events by calls. One statement per day: the other processes see the change of its row. */
-export async function noteEventsRead(db: Database, { appId, eventsReadOn }: Application): Promise<void> {
-  if (eventsReadOn && Date.now() - eventsReadOn.getTime() < DAY_MS) return
+/**
+ * Records that the application reads its events by calls. One statement per day: the other processes see the change of its row. Returns
+ * whether it was recorded.
+ */
+export async function noteEventsRead(db: Database, { appId, eventsReadOn }: Application): Promise<boolean> {
+  if (eventsReadOn && Date.now() - eventsReadOn.getTime() < DAY_MS) return false
   const today = `(now() AT TIME ZONE 'UTC')::date`
   await retrying(() =>
     db.pool.query(
@@ -138,6 +141,7 @@ export async function noteEventsRead(db: Database, { appId, eventsReadOn }: Appl
       [appId],
     ),
   )
+  return true
 }
 
 /**
