@@ -25,7 +25,7 @@ export type Card = {
   /** Fields of `extra.classes.service` and `.marketing`. */
   readonly classFields: Readonly<Record<string, ClassField>>
   readonly message: MessageObject
-  /** What becomes of the fields that all vendors share. The table in docs/concepts.md and the notes of /push/explain are made from it. */
+  /** What happens to the fields that all vendors share. The table in docs/concepts.md and the notes of /push/explain are made from it. */
   readonly carries: Readonly<Record<SharedField, Carrying>>
   /** What the vendor takes of the texts of a notification; longer ones are cut. Absent: only the size of the whole message is limited. */
   readonly texts?: TextLimits

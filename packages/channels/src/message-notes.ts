@@ -30,7 +30,7 @@ export function carryingWord(card: Card, field: SharedField): CarryingWord {
 type Sentence = (vendor: string) => string
 type Rule = { asks(message: Message, card: Card): boolean } & Partial<Record<CarryingWord, Sentence>>
 
-/** The fields of which the card alone says what becomes of them. */
+/** The fields whose treatment is described by the card alone. */
 const rules: Partial<Record<SharedField, Rule>> = {
   big_text: {
     asks: ({ type, bigText, body }) => type !== 'cmd' && bigText !== undefined && body !== undefined,

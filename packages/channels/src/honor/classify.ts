@@ -47,11 +47,15 @@ const successes = new Set([200, 0, 80000000])
 /** Some tokens failed: those in neither list were accepted. */
 const partial = 80100000
 const tokenRefusals = new Set([401, 80200001, 80200003])
+/** Codes about the form of the message. Honor has none for a picture, which needs an approval, so it may be the reason. */
+const formRefusals = new Set([400, 80100001, 80100003])
 
 export type SendResult = {
   outcomeOf(token: string): Outcome
   /** Retry once with a new access token. */
   tokenRefused: boolean
+  /** Honor accepted the message for nobody, because of its form. */
+  formRefused?: boolean
 }
 
 /** Pure. Returns the outcomes of the tokens of one request. The token lists are read whatever the code is. */
@@ -73,7 +77,11 @@ export function classifySend(reply: HttpReply, nowMs: number): SendResult {
     listed.set(token, { kind: 'rejected', reason: listedIn('failTokens') })
   for (const token of stringsIn(data.expireTokens))
     listed.set(token, { kind: 'gone', reason: listedIn('expireTokens') })
-  return { outcomeOf: (token) => listed.get(token) ?? rest, tokenRefused: false }
+  return {
+    outcomeOf: (token) => listed.get(token) ?? rest,
+    tokenRefused: false,
+    formRefused: formRefusals.has(code) && listed.size === 0,
+  }
 }
 
 function restOf(

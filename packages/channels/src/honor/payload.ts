@@ -125,6 +125,21 @@ function envelope(
   }
 }
 
+/** The payload with the picture's address in the data, if there is room for it; undefined if it has no picture. */
+export function withoutPicture({ data, android }: HonorPayload): HonorPayload | undefined {
+  if (android.notification?.image === undefined) return undefined
+  const { image, ...notification } = android.notification
+  const reduced = { ...android, notification }
+  const moved = { data: withAddress(data, image), android: reduced }
+  return sizeOf(moved) <= maxBytes ? moved : { data, android: reduced }
+}
+
+/** Numbers of `ext` keep their digits, because the text is not parsed. */
+function withAddress(data: string, address: string): string {
+  const first = `{"attachment_url":${JSON.stringify(address)}`
+  return data === '{}' ? `${first}}` : `${first},${data.slice(1)}`
+}
+
 /** Whether the bytes include the empty token list is not documented, so it is counted. */
 function sizeOf(payload: HonorPayload): number {
   return Buffer.byteLength(JSON.stringify({ ...payload, token: [] }))

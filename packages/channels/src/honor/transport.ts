@@ -11,8 +11,8 @@ import { type HttpReply, joinUrl } from '../shared/http.ts'
 import { openHttpClient } from '../shared/http-client.ts'
 import { CallRefused, failedCheck, outcomeOfError } from '../shared/outcome.ts'
 import { sendHalves, wasTooLarge } from '../shared/too-large.ts'
-import { classifyAuth, classifySend, refusesCredentials } from './classify.ts'
-import type { HonorPayload } from './payload.ts'
+import { classifyAuth, classifySend, refusesCredentials, type SendResult } from './classify.ts'
+import { type HonorPayload, withoutPicture } from './payload.ts'
 import type { HonorSettings } from './settings.ts'
 
 /** The current path, and the older one that some gateways still serve. */
@@ -28,10 +28,16 @@ export function openTransport(settings: HonorSettings, deps: TransportDeps): Tra
       // A token listed twice would be notified twice.
       const { tokens: all, reportToken } = distinctTokens(recipients, report)
       /** Returns the outcome of a request that is too large for one token. */
-      const sendPart = async (tokens: readonly string[]): Promise<Outcome | undefined> => {
-        const outcomeOf = await outcomesOf(payload, tokens, signal)
+      const sendPart = async (
+        tokens: readonly string[],
+        body: HonorPayload = payload,
+      ): Promise<Outcome | undefined> => {
+        const { outcomeOf, formRefused } = await sendOnce(body, tokens, signal)
         const first = outcomeOf(tokens[0]!)
-        if (tokens.length > 1 && wasTooLarge(first)) return sendHalves(tokens, sendPart, reportToken)
+        if (tokens.length > 1 && wasTooLarge(first))
+          return sendHalves(tokens, (half) => sendPart(half, body), reportToken)
+        const reduced = formRefused ? withoutPicture(body) : undefined
+        if (reduced) return sendPart(tokens, reduced)
         for (const token of tokens) reportToken(token, outcomeOf(token))
         return wasTooLarge(first) ? first : undefined
       }
@@ -49,20 +55,20 @@ export function openTransport(settings: HonorSettings, deps: TransportDeps): Tra
     close: () => http.close(),
   }
 
-  async function outcomesOf(
+  async function sendOnce(
     payload: HonorPayload,
     tokens: readonly string[],
     signal: AbortSignal,
-  ): Promise<(token: string) => Outcome> {
+  ): Promise<SendResult> {
     try {
       const call = async (accessToken: string) => {
         const result = classifySend(await post(accessToken, payload, tokens, signal), deps.now())
         return { result, tokenRefused: result.tokenRefused }
       }
-      return (await callWithAccessToken(deps.session, key, () => mint(), signal, call)).outcomeOf
+      return await callWithAccessToken(deps.session, key, () => mint(), signal, call)
     } catch (error) {
       const outcome = outcomeOfError(error)
-      return () => outcome
+      return { outcomeOf: () => outcome, tokenRefused: false }
     }
   }
 

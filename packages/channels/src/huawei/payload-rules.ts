@@ -1,5 +1,6 @@
 import type { Message, MessageClass } from '@herald/domain'
 import type { ClassifiedTask, Unsupported } from '../channel.ts'
+import { type AttachmentPlace, attachmentPlace } from '../shared/payload-parts.ts'
 import type { HuaweiSettings } from './settings.ts'
 
 /** Maximum bytes of a request without its tokens, in all versions. */
@@ -48,6 +49,17 @@ export function categoryOf(
   { classes }: HuaweiSettings,
 ): string | undefined {
   return message.huawei.category ?? classes[messageClass].category
+}
+
+/**
+ * Where the picture's address is sent; the first that fits. Huawei shows the text of marketing messages only, and treats those without a
+ * category as such: their data has the address too.
+ */
+export function picturePlaces(message: Message, category: string | undefined): AttachmentPlace[] {
+  const place = attachmentPlace(message)
+  return category === undefined || category === marketingCategory
+    ? [{ ...place, inData: message.attachmentUrl }, place]
+    : [place]
 }
 
 /** The category of messages that Huawei limits per device and day; in v3 also that of messages without one. */

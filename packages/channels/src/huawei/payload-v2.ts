@@ -3,7 +3,6 @@ import type { Task, Unsupported } from '../channel.ts'
 import { isWebPage, viewIntent } from '../shared/intent-uri.ts'
 import {
   type AttachmentPlace,
-  attachmentPlace,
   clampBadge,
   clientData,
   fitNotification,
@@ -18,6 +17,7 @@ import {
   importanceOf,
   maxBytes,
   noText,
+  picturePlaces,
   soundName,
   tooLarge,
   ttlBounds,
@@ -74,11 +74,12 @@ function mapNotification(task: Task, settings: HuaweiSettings): V2Body | Unsuppo
   const { message } = task
   const shown = titleAndBody(message, task.applicationName)
   if (!shown) return noText
+  const category = categoryOf(task, settings)
   const view = androidView(message, 'huawei')
   const sound = soundName(view.sound)
   const write = ({ title, body, bigText }: Texts, { image, inData }: AttachmentPlace) =>
     envelope(task, settings, clientData(task, { attachment_url: inData }), {
-      category: categoryOf(task, settings),
+      category,
       notification: {
         title,
         body,
@@ -94,8 +95,10 @@ function mapNotification(task: Task, settings: HuaweiSettings): V2Body | Unsuppo
         foreground_show: foregroundShow(message),
       },
     })
-  const whole = write({ ...shown, bigText: message.bigText ?? '' }, attachmentPlace(message))
-  if (sizeOfV2(whole) <= maxBytes) return whole
+  for (const place of picturePlaces(message, category)) {
+    const whole = write({ ...shown, bigText: message.bigText ?? '' }, place)
+    if (sizeOfV2(whole) <= maxBytes) return whole
+  }
   const withoutPicture = (texts: Texts) => write(texts, {})
   return fitNotification(shown, message.bigText, withoutPicture, sizeOfV2, maxBytes) ?? tooLarge
 }

@@ -3,7 +3,6 @@ import { isUnsupported, type Task, type Unsupported } from '../channel.ts'
 import { isWebPage } from '../shared/intent-uri.ts'
 import {
   type AttachmentPlace,
-  attachmentPlace,
   clampBadge,
   clientData,
   passThroughData,
@@ -18,6 +17,7 @@ import {
   marketingCategory,
   maxBytes,
   noText,
+  picturePlaces,
   soundName,
   tooLarge,
   ttlBounds,
@@ -127,6 +127,7 @@ function mapAlert(
   const { message } = task
   const shown = titleAndBody(message, task.applicationName)
   if (!shown) return noText
+  const category = alertCategory(task, settings)
   const { sound } = androidView(message, 'huawei')
   const badge = clampBadge(message.badge)
   const write = (texts: Texts, { image, inData }: AttachmentPlace): V3Body => {
@@ -136,7 +137,7 @@ function mapAlert(
       request: {
         payload: {
           notification: {
-            category: spoken?.category ?? alertCategory(task, settings),
+            category: spoken?.category ?? category,
             ...texts,
             image,
             sound: soundName(sound),
@@ -151,8 +152,10 @@ function mapAlert(
       },
     }
   }
-  const whole = write(shown, attachmentPlace(message))
-  if (sizeOfV3(whole) <= maxBytes) return whole
+  for (const place of picturePlaces(message, category)) {
+    const whole = write(shown, place)
+    if (sizeOfV3(whole) <= maxBytes) return whole
+  }
   const texts = fitTexts(shown, ['body', 'title'], (tried) => sizeOfV3(write(tried, {})), maxBytes)
   return texts ? write(texts, {}) : tooLarge
 }

@@ -102,20 +102,21 @@ export function openTransport(settings: OppoSettings, deps: TransportDeps): Tran
   }
 
   /** Leaves out the fields that OPPO refused in earlier messages. */
-  function permitted({ notification, plain, addOnsFrom }: OppoPayload): OppoNotification {
+  function permitted(payload: OppoPayload): OppoNotification {
+    const { notification, plain, addOnsFrom } = payload
     if (addOnsFrom === 'message') return notification
     return addOnScopes.reduce(
-      (kept, [addOn, scope]) =>
-        (deps.holds.find(scope) ? withoutAddOn(kept, addOn, plain) : undefined) ?? kept,
+      (kept, [addOn, scopeOf]) =>
+        (deps.holds.find(scopeOf(payload)) ? withoutAddOn(kept, addOn, plain) : undefined) ?? kept,
       notification,
     )
   }
 
   /** Operators see that OPPO accepts their messages without these fields only. */
-  function holdAddOn({ refused }: Part, { addOnsFrom }: OppoPayload): void {
-    const [, scope] = addOnScopes.find(([addOn]) => addOn === refused?.addOn) ?? []
-    if (!scope || addOnsFrom === 'message' || refused?.outcome.kind !== 'rejected') return
-    deps.holds.add(scope, refused.outcome, deps.now() + refusalHoldMs)
+  function holdAddOn({ refused }: Part, payload: OppoPayload): void {
+    const [, scopeOf] = addOnScopes.find(([addOn]) => addOn === refused?.addOn) ?? []
+    if (!scopeOf || payload.addOnsFrom === 'message' || refused?.outcome.kind !== 'rejected') return
+    deps.holds.add(scopeOf(payload), refused.outcome, deps.now() + refusalHoldMs)
   }
 
   /** The host of the token's region is called, whatever the region of the certificate. Its own comes first: another may not answer. */
@@ -228,10 +229,13 @@ const messageWithoutTarget = JSON.stringify({
   notification: { title: 'Credentials', content: 'Are the credentials valid?', off_line: false },
 })
 
-/** Refusals of these fields are held: the message does not show which of them OPPO would accept. */
-const addOnScopes: readonly [AddOn, string][] = [
-  ['level', 'without notify level'],
-  ['add-ons', 'without picture, badge and notify level'],
+/**
+ * Refusals of these fields are held: the message does not show which of them OPPO would accept. A level belongs to the category of a class,
+ * so that of another class may be accepted.
+ */
+const addOnScopes: readonly [AddOn, (payload: OppoPayload) => string][] = [
+  ['level', ({ messageClass }) => `${messageClass} messages without notify level`],
+  ['add-ons', () => 'without picture, badge and notify level'],
 ]
 
 function resultOf(result: SendResult, token: string): CodeResult {

@@ -4,7 +4,7 @@ import { classificationOf, type VivoClass, type VivoSettings } from './settings.
 
 /**
  * Categories (second-level classes) and their classification, https://dev.vivo.com.cn/documentCenter/doc/359. vivo extends the
- * list, so other categories are not refused; it is used only for messages with a category and no classification.
+ * list, so other categories are not refused.
  */
 export const categories: Readonly<Record<string, 0 | 1>> = {
   IM: 1,
@@ -21,7 +21,8 @@ export const categories: Readonly<Record<string, 0 | 1>> = {
 
 /**
  * The classification and category of the message, otherwise those of the certificate for the class. vivo refuses values that
- * disagree, so both come from the same source; a category alone is enough.
+ * disagree, so both come from the same source. The classification of a known category is sent with it, because vivo's documents disagree
+ * about the default.
  */
 export function classFields({ message, messageClass }: ClassifiedTask, settings: VivoSettings): VivoClass {
   if (namesClass(message)) return pick(message.vivo)
@@ -50,7 +51,8 @@ export function countedAs({ classification, category }: VivoClass): 0 | 1 | unde
   return classification ?? (category === undefined ? undefined : categories[category])
 }
 
-function pick({ classification, category }: VivoClass): VivoClass {
+function pick({ category, ...own }: VivoClass): VivoClass {
+  const classification = countedAs({ ...own, category })
   return {
     ...(classification === undefined ? {} : { classification }),
     ...(category === undefined ? {} : { category }),

@@ -3,7 +3,7 @@ import { type ClassifiedTask, isUnsupported, type Task, type Unsupported } from 
 import { isWebPage, viewIntent } from '../shared/intent-uri.ts'
 import { asStrings, fittingData, passThroughData, timeLeft } from '../shared/payload-parts.ts'
 import { replaceNumber } from '../shared/replace-key.ts'
-import { cutText } from '../shared/texts.ts'
+import { cutCodePoints, cutText } from '../shared/texts.ts'
 import { leavingOutExt } from '../shared/too-large.ts'
 import { card } from './card.ts'
 import type { XiaomiSettings } from './settings.ts'
@@ -20,6 +20,8 @@ export type XiaomiPayload = {
 /** Limits of https://dev.mi.com/xiaomihyperos/documentation/detail?pId=1559; those of the texts are in the card. */
 const maxPayloadBytes = 4095
 const maxCallbackBytes = 128
+const maxTemplateValues = 9
+const maxTemplateValue = 128
 const dayS = 86_400
 /** Messages of private channels are stored longer than others. */
 const maxPrivateS = 10 * dayS
@@ -37,6 +39,7 @@ function mapMessage(task: Task, settings: XiaomiSettings): XiaomiPayload | Unsup
   const payload = payloadOf(task)
   if (payload === undefined) return tooLarge
   const channel = channelOf(task, settings)
+  if (!hasGoodTemplateValues(channel)) return badTemplateValues
   return {
     channelFrom: (message.xiaomi.channelId ?? message.xiaomi.templateId) ? 'message' : 'certificate',
     fields: {
@@ -51,6 +54,10 @@ function mapMessage(task: Task, settings: XiaomiSettings): XiaomiPayload | Unsup
       ...receipts(task),
     },
   }
+}
+
+const badTemplateValues: Unsupported = {
+  unsupported: `Xiaomi takes at most ${maxTemplateValues} template values of 1 to ${maxTemplateValue} characters, without emoji and symbols`,
 }
 
 const tooLarge: Unsupported = {
@@ -177,6 +184,21 @@ function channelOf(
     ...(templateId ? { 'extra.template_id': templateId } : {}),
     ...(templateId && own.templateParam ? { 'extra.template_param': strings(own.templateParam) } : {}),
   }
+}
+
+/** Checked here, because Xiaomi answers bad values with the same code as any bad parameter. Rules of pId=2314. */
+function hasGoodTemplateValues({ 'extra.template_param': parameters }: Record<string, string>): boolean {
+  if (parameters === undefined) return true
+  const values = Object.values(JSON.parse(parameters) as Record<string, string>)
+  return values.length <= maxTemplateValues && values.every(isTemplateValue)
+}
+
+function isTemplateValue(value: string): boolean {
+  return (
+    value.trim() !== '' &&
+    cutCodePoints(value, maxTemplateValue) === value &&
+    !/[\p{Extended_Pictographic}\p{So}\p{Cn}]/u.test(value)
+  )
 }
 
 /** Xiaomi refuses template values that are not strings. */

@@ -1,3 +1,4 @@
+import type { Message } from '@herald/domain'
 import { type HonorSimulatorOptions, startHonorSimulator } from '@herald/simulators/honor'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { isUnsupported } from '../../src/channel.ts'
@@ -25,8 +26,8 @@ async function start(options: HonorSimulatorOptions = {}) {
   const deps = sampleDeps({ urls, now: () => 1_760_000_000_123 })
   const transport = honor.open(settings, deps)
   toClose.push(transport.close, simulator.close)
-  const send = async (tokens: string[]) => {
-    const payload = honor.mapPayload(sampleTask({}, { taskId: 7001 }), settings)
+  const send = async (tokens: string[], message: Partial<Message> = {}) => {
+    const payload = honor.mapPayload(sampleTask(message, { taskId: 7001 }), settings)
     if (isUnsupported(payload)) throw new Error(payload.unsupported)
     return (await outcomesOf(transport, payload, tokens)).map((outcome) => outcome.kind)
   }
@@ -40,6 +41,17 @@ describe('honor transport', () => {
     const kinds = await send(['a', 'FAIL1', 'EXPIRED1', 'a', 'EXPIRED1'])
     expect(kinds).toEqual(['accepted', 'rejected', 'gone', 'accepted', 'gone'])
     expect(JSON.parse(sends[0]!.body).token).toEqual(['a', 'FAIL1', 'EXPIRED1'])
+  })
+
+  it('sends a message once more without the picture, if Honor refuses its form', async () => {
+    const { sends, send, simulator } = await start()
+    simulator.setFaults({ rules: ['no_pictures'] })
+    const image = 'https://img.example/a.png'
+    const picture = { type: 'image', attachmentUrl: image, ext: '{"id":9007199254740993}' } as const
+    expect(await send(['a', 'FAIL1'], picture)).toEqual(['accepted', 'rejected'])
+    expect(sends.map(({ body }) => JSON.parse(body).android.notification.image)).toEqual([image, undefined])
+    expect(JSON.parse(sends[1]!.body).data).toContain(`"attachment_url":"${image}"`)
+    expect(JSON.parse(sends[1]!.body).data).toContain('"id":9007199254740993')
   })
 
   it('sends to the app’s path with the time in milliseconds', async () => {

@@ -146,10 +146,20 @@ describe('huawei payload, v1 and v2', () => {
     ],
   ] as const
   it.each(pictures)('%s', (_name, type, attachmentUrl, image, inData) => {
-    const { message } = v2({ type, attachmentUrl })
+    const { message } = v2({ type, attachmentUrl }, {}, { classes: { service: { category: 'IM' } } })
     expect(message.android.notification?.image).toBe(image)
     expect(JSON.parse(message.data).attachment_url).toBe(inData)
   })
+
+  it.each([[undefined], ['MARKETING']])(
+    'carries the picture of a message of the category %s in the data too, because Huawei shows its text only',
+    (category) => {
+      const attachmentUrl = 'https://img.example/a.png'
+      const { message } = v2({ type: 'image', attachmentUrl, huawei: { category } })
+      expect(message.android.notification?.image).toBe(attachmentUrl)
+      expect(JSON.parse(message.data).attachment_url).toBe(attachmentUrl)
+    },
+  )
 
   const badges = [
     ['sets', { kind: 'set', count: 5 }, badgeClass, { class: 'com.a.Main', set_num: 5 }],

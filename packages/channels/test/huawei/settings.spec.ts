@@ -121,7 +121,7 @@ describe('huawei settings', () => {
     ],
     ['a region that is none', { extra: { region: 'eu' } }, /one of cn, intl/],
     ['a target user type that is none', { extra: { target_user_type: 2 } }, /one of 0, 1/],
-    ['a certificate that is no JSON', { certificate: 'PEM' }, /complete service-account JSON/],
+    ['a certificate that is not valid JSON', { certificate: 'PEM' }, /complete service-account JSON/],
     ['a Google service account', { certificate: '{"client_email":"a@b"}' }, /Google service account/],
     ['a service account without key id', { certificate: fileWith({ key_id: '' }) }, /without key_id/],
     [

@@ -114,7 +114,7 @@ describe('huawei transport', () => {
     expect(await send(busy, [{}])).toEqual(['accepted'])
   })
 
-  it('requests one for a check all the same', async () => {
+  it('requests one for a check anyway', async () => {
     await start()
     const busy = open()
     simulator.setFaults({ reply: { status: 503, body: '', path: '/oauth2/v3/token' } })

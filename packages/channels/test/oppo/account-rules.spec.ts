@@ -137,11 +137,30 @@ describe('oppo, permissions', () => {
   it('sends without the notify level that OPPO refuses, and later without asking', async () => {
     simulator.setFaults({ rules: ['no_strong_reminder'] })
     expect(kinds(await send())).toEqual(['accepted', 'accepted'])
-    expect(deps.holds.find('without notify level')).toMatchObject({ reason: { code: 'oppo.67' } })
+    expect(deps.holds.find('service messages without notify level')).toMatchObject({
+      reason: { code: 'oppo.67' },
+    })
     expect(calls()).toBe(3)
     expect(kinds(await send())).toEqual(['accepted', 'accepted'])
     expect(calls()).toBe(1)
     expect(simulator.ledger(42).accepted).toBe(4)
+  })
+
+  it('leaves the level of one class alone when OPPO refuses that of another', async () => {
+    const extra = {
+      classes: {
+        service: { category: 'ORDER', notify_level: 2 },
+        marketing: { category: 'MARKETING', notify_level: 1 },
+      },
+    }
+    const levels = async (messageClass: 'service' | 'marketing') => {
+      expect(kinds(await send({ extra, task: { messageClass } }))).toEqual(['accepted', 'accepted'])
+      return calls()
+    }
+    expect(await levels('marketing')).toBe(3)
+    expect(deps.holds.find('marketing messages without notify level')).toBeDefined()
+    expect(await levels('service')).toBe(1)
+    expect(deps.holds.find('service messages without notify level')).toBeUndefined()
   })
 
   it('does not hold a level or a badge that a message names', async () => {

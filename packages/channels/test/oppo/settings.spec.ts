@@ -145,7 +145,7 @@ describe('oppo warnings', () => {
     [{ url: 'shop://order/1', ext: JSON.stringify({ n: 'x'.repeat(4000) }) }, undefined],
     [{ url: `shop://order/${'x'.repeat(2000)}` }, /no room for the url/],
     [{ url: `https://shop.example/${'x'.repeat(2000)}` }, /no room for the url/],
-  ])('says what becomes of the url of %j', (message, words) => {
+  ])('says how the url is sent for %j', (message, words) => {
     const notes = oppo.notes!(sampleTask(message), read({ extra: { classes } }))
     expect(notes).toEqual(words ? [expect.stringMatching(words)] : [])
   })

@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { createAuthority } from '@herald/simulators/authority'
-import { closeServer, listen } from '@herald/testkit'
+import { closeServer, listen, until } from '@herald/testkit'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { joinUrl, parseObject, retryAfterSeconds, TransportFailure } from '../../src/shared/http.ts'
 import { type HttpClient, type HttpClientOptions, openHttpClient } from '../../src/shared/http-client.ts'
@@ -105,14 +105,18 @@ describe('the HTTP client of the vendor channels', () => {
   })
 
   it('stops immediately when aborted, before and during the call', async () => {
-    const url = await serve(() => {})
+    let arrived = 0
+    const url = await serve(() => {
+      arrived++
+    })
     expect(await failureOf(open().call({ url, signal: AbortSignal.abort() }))).toMatchObject({
       kind: 'aborted',
     })
     const stop = new AbortController()
     // Longer than the test's limit, so that only the abort can end it.
     const call = failureOf(open({ timeoutMs: 600_000 }).call({ url, signal: stop.signal }))
-    setTimeout(() => stop.abort(), 20)
+    await until(() => arrived === 1)
+    stop.abort()
     expect(await call).toMatchObject({ kind: 'aborted' })
   })
 
@@ -134,10 +138,13 @@ describe('the HTTP client of the vendor channels', () => {
   })
 
   it('closes while a call is in flight', async () => {
-    const url = await serve(() => {})
+    let arrived = 0
+    const url = await serve(() => {
+      arrived++
+    })
     const client = openHttpClient({ timeoutMs: 600_000 })
     const call = failureOf(client.call({ url }))
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await until(() => arrived === 1)
     await client.close()
     expect(await call).toMatchObject({ kind: 'network' })
   })

@@ -304,7 +304,13 @@ describe('the class of a vivo message', () => {
         order,
         { classification: 1, category: 'ORDER' },
       ],
-      ['a category of the certificate alone', {}, { messageClass: 'marketing' }, order, { category: 'NEWS' }],
+      [
+        'a category of the certificate alone',
+        {},
+        { messageClass: 'marketing' },
+        order,
+        { classification: 0, category: 'NEWS' },
+      ],
       [
         'a certificate without system messages',
         {},
@@ -313,7 +319,8 @@ describe('the class of a vivo message', () => {
         { classification: 0 },
       ],
       ['the message’s classification wins', { classification: 0 }, {}, order, { classification: 0 }],
-      ['the message’s category wins', { category: 'IM' }, {}, order, { category: 'IM' }],
+      ['the message’s category wins', { category: 'IM' }, {}, order, { classification: 1, category: 'IM' }],
+      ['a category that is not in the list', { category: 'NEW_ONE' }, {}, order, { category: 'NEW_ONE' }],
       [
         'both of the message',
         { classification: 1, category: 'IM' },

@@ -248,6 +248,18 @@ describe('xiaomi payload', () => {
     expect(payload.fields).toEqual(withoutUndefined({ ...plain, ...fields }))
   })
 
+  it.each([
+    ['a blank value', { t: ' ' }],
+    ['a symbol', { t: '25 ℃' }],
+    ['an emoji', { t: '😀' }],
+    ['129 characters', { t: 'x'.repeat(129) }],
+    ['ten values', Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`v${n}`, 'x']))],
+  ])('does not send a template with %s, which Xiaomi refuses', (_name, values) => {
+    const xiaomi = { templateId: 'T9', templateParam: JSON.stringify(values) }
+    const payload = mapPayload(sampleTask({ xiaomi }), settingsOf({ channel_id: '9' }))
+    expect(payload).toEqual({ unsupported: expect.stringContaining('at most 9 template values') })
+  })
+
   it('maps a command when pass-through is enabled', () => {
     const task = sampleTask({ type: 'cmd', title: undefined, body: 'sync', ext: '{"n":1}' })
     const payload = mapPayload(task, settingsOf({ pass_through: true })) as XiaomiPayload

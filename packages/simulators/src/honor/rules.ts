@@ -14,7 +14,12 @@ const unknownField = (name: string): Refusal => ({
 })
 
 /** Rules that not every source of the reference has. */
-export type HonorSwitches = { bigTextEqualsBody: boolean; noMarketingPictures: boolean }
+export type HonorSwitches = {
+  bigTextEqualsBody: boolean
+  noMarketingPictures: boolean
+  /** The app may show no picture at all. */
+  noPictures: boolean
+}
 
 type Input = HonorSwitches & {
   body: Fields
@@ -106,6 +111,7 @@ const noticeRules: readonly BodyRule[] = [
       !noMarketingPictures || !shown?.image || shown.importance === 'NORMAL',
     parameter('a marketing message must not have a picture'),
   ],
+  [({ shown, noPictures }) => !noPictures || !shown?.image, parameter('the app may not send pictures')],
   notice(({ notifyId }) => isOptionalWhole(notifyId, -1, 2147483647), 'notifyId must be an int'),
   notice(
     ({ buttons }) => buttons === undefined || (Array.isArray(buttons) && buttons.length <= 3),

@@ -59,7 +59,7 @@ type Receipt = {
  * Names of the fault `rules`. The first two are in some transcriptions of the reference only. `dead_is_404`: a request with one dead
  * token gets code 404, as one client reads it.
  */
-const rules = ['big_text_equals_body', 'no_marketing_pictures', 'dead_is_404'] as const
+const rules = ['big_text_equals_body', 'no_marketing_pictures', 'no_pictures', 'dead_is_404'] as const
 
 const isSend = (path: string) => path.endsWith('/sendMessage')
 
@@ -124,6 +124,7 @@ export async function startHonorSimulator(options: HonorSimulatorOptions = {}): 
     const checked = checkHonor(request.json(), Buffer.byteLength(request.body), {
       bigTextEqualsBody: frame.hasRule('big_text_equals_body'),
       noMarketingPictures: frame.hasRule('no_marketing_pictures'),
+      noPictures: frame.hasRule('no_pictures'),
     })
     if ('code' in checked) return refusal(400, checked.code, checked.message)
     if (!devices.take(appId, checked.tokens.length)) return slowDown

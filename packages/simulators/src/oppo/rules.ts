@@ -212,7 +212,10 @@ const rules: readonly NoticeRule[] = [
   [({ fields: { category } }) => category === undefined || isCategory(String(category)), refusal(67)],
   [
     ({ fields: { notify_level: level, category } }) =>
-      level === undefined || (category !== undefined && [1, 2, 16].includes(readNumber(level) ?? 0)),
+      level === undefined ||
+      (category !== undefined &&
+        !marketingCategories.has(String(category)) &&
+        [1, 2, 16].includes(readNumber(level) ?? 0)),
     refusal(67),
   ],
   [

@@ -261,6 +261,6 @@ function isTemplateValue(value: unknown): boolean {
     typeof value === 'string' &&
     value.trim() !== '' &&
     countCodePoints(value) <= 128 &&
-    !/\p{Extended_Pictographic}/u.test(value)
+    !/[\p{Extended_Pictographic}\p{So}\p{Cn}]/u.test(value)
   )
 }
