@@ -56,7 +56,7 @@ async function startGateway(context: Context, options: GatewayOptions): Promise<
     errorLogged = true
   }
 
-  const listener = await openListener(settings, options.server)
+  const listener = await openListener(settings, log, options.server)
   const lease = await joinGateways({
     db,
     nodeId: settings.nodeId,

@@ -1,10 +1,11 @@
-import { readFileSync, statSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { callerAddress } from '@herald/program'
 import { type Settings, SettingsError } from '@herald/settings'
+import type { Logger } from '@herald/telemetry'
 import { serveDemo } from './demo.ts'
+import { readTls, tlsFiles, watchRenewal } from './gateway-tls.ts'
 import { path, refuse, type Upgrade } from './upgrade.ts'
 
 export type Listener = {
@@ -32,7 +33,11 @@ const limits = {
 const notFound = `Only WebSocket connections at ${path} are served here.`
 
 /** Accepts connections at /native, on a server that serves other paths too or on its own port. */
-export async function openListener(settings: Settings, shared?: Server): Promise<Listener> {
+export async function openListener(
+  settings: Settings,
+  log: Pick<Logger, 'warn'>,
+  shared?: Server,
+): Promise<Listener> {
   let upgrade: Upgrade = (_request, socket) =>
     refuse(socket, '503 Service Unavailable', 'This gateway is starting.')
   let upgradedOf = (_address: string) => 0
@@ -50,7 +55,7 @@ export async function openListener(settings: Settings, shared?: Server): Promise
     // At once: the next gateway may start before this one has ended, and a handshake must get one response.
     return { serve, refuseNew: () => void shared.off('upgrade', onUpgrade), close: async () => {} }
   }
-  const { server, stopWatching } = createOwnServer(settings)
+  const { server, stopWatching } = createOwnServer(settings, log)
   // Behind a proxy all connections have its address, and the proxy completes the handshakes.
   if (settings.gatewayPerAddress > 0 && settings.trustedProxies === 0)
     limitHalfOpen(server, (address) => upgradedOf(address))
@@ -107,7 +112,10 @@ function isNative(request: IncomingMessage): boolean {
   return request.url?.split('?')[0] === path
 }
 
-function createOwnServer(settings: Settings): { server: Server | TlsServer; stopWatching(): void } {
+function createOwnServer(
+  settings: Settings,
+  log: Pick<Logger, 'warn'>,
+): { server: Server | TlsServer; stopWatching(): void } {
   const onRequest: Parameters<typeof createServer>[1] = (request, response) => {
     if (serveDemo(request, response)) return
     response.writeHead(404, { 'content-type': 'application/json' }).end(JSON.stringify({ message: notFound }))
@@ -115,42 +123,6 @@ function createOwnServer(settings: Settings): { server: Server | TlsServer; stop
   const files = tlsFiles(settings)
   if (!files) return { server: createServer(limits, onRequest), stopWatching: () => {} }
   const server = createTlsServer({ ...limits, handshakeTimeout: 10_000, ...readTls(files) }, onRequest)
-  let seen = changedAt(files)
-  const timer = setInterval(() => {
-    // A renewal replaces two files one after the other; a pair that does not match is read again later.
-    try {
-      const now = changedAt(files)
-      if (now === seen) return
-      server.setSecureContext(readTls(files))
-      seen = now
-    } catch {}
-  }, RENEWAL_CHECK_MS)
+  const timer = setInterval(watchRenewal(server, files, log), RENEWAL_CHECK_MS)
   return { server, stopWatching: () => clearInterval(timer) }
-}
-
-type TlsFiles = { cert: string; key: string }
-
-function tlsFiles({ gatewayTlsCertFile: cert, gatewayTlsKeyFile: key }: Settings): TlsFiles | undefined {
-  if (cert === undefined && key === undefined) return undefined
-  if (cert === undefined || key === undefined)
-    throw new SettingsError(
-      'HERALD_GATEWAY_TLS_CERT and HERALD_GATEWAY_TLS_KEY must both be set, or neither.',
-    )
-  return { cert, key }
-}
-
-function readTls({ cert, key }: TlsFiles): { cert: Buffer; key: Buffer } {
-  const read = (name: string, file: string) => {
-    try {
-      return readFileSync(file)
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
-      throw new SettingsError(`${name} names the file ${file}, which cannot be read (${code}).`)
-    }
-  }
-  return { cert: read('HERALD_GATEWAY_TLS_CERT', cert), key: read('HERALD_GATEWAY_TLS_KEY', key) }
-}
-
-function changedAt({ cert, key }: TlsFiles): string {
-  return `${statSync(cert).mtimeMs} ${statSync(key).mtimeMs}`
 }
