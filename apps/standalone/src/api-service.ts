@@ -1,6 +1,6 @@
 import { tuneServer, type WiredApi, wireApi } from '@herald/api'
 import { sleep } from '@herald/async'
-import { findApplication } from '@herald/db/tenants'
+import { checkApplicationSecret, findApplication } from '@herald/db/tenants'
 import type { Service } from '@herald/program'
 import { serveDemo } from '@herald/worker-native'
 import { type DemoCredentials, newDemoCertificate } from './demo/credentials.ts'
@@ -40,7 +40,8 @@ export function apiService({ listener, hasDemo, demo, credentials, simulation }:
         const { application, userId } = await seedDemo(api.deps, credentials, simulation)
         demo.add({
           app_id: appId,
-          app_secret: appSecret,
+          // It may have been replaced since.
+          ...((await checkApplicationSecret(context.db, appId, appSecret)) && { app_secret: appSecret }),
           admin_token: adminToken(api, appId, application.tokenVersion),
           user: { user_id: Number(userId), ...credentials.user },
         })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { sleep } from '@herald/async'
 import { cardOf, publicName, vendorChannels } from '@herald/domain'
-import { stopLeftBehind } from '@herald/embedded'
+import { processStart, stopLeftBehind } from '@herald/embedded'
 import type { Demo } from '@herald/settings'
 import { metricNames } from '@herald/telemetry'
 import { freePort, type RunningProcess, startApp, until } from '@herald/testkit'
@@ -52,10 +52,17 @@ const launch = () =>
 async function start(): Promise<void> {
   herald = launch()
   // Once ready, the file exists and is complete.
-  const readyz = `http://127.0.0.1:${port}/readyz`
-  await until(async () => (await fetch(readyz)).status === 200, { what: readyz })
+  await untilReady()
   demo = JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8'))
 }
+
+async function untilReady(): Promise<void> {
+  const readyz = `http://127.0.0.1:${port}/readyz`
+  await until(async () => (await fetch(readyz)).status === 200, { what: readyz })
+}
+
+const postgresPid = () =>
+  Number.parseInt(readFileSync(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8'), 10)
 
 /** Untyped: the specs of the API check the types of responses. */
 type Json = ReturnType<JSON['parse']>
@@ -273,12 +280,15 @@ describe('the demo of the standalone', () => {
     expect(counters!.nativepush_target).toBe(1)
   })
 
-  it('loses nothing to kill -9', async () => {
+  it('loses nothing to kill -9, of itself and of Postgres', async () => {
     const { app_id, app_secret } = demo
     const taskId = await notify('all', { distribution_strategy: 'ospush_only' })
     await herald.stop('SIGKILL')
     expect(existsSync(join(dataDir, 'demo.json'))).toBe(true)
+    const orphan = postgresPid()
+    expect(processStart(orphan)).toBeDefined()
     await start()
+    expect(processStart(orphan)).toBeUndefined()
     expect(demo).toMatchObject({ app_id, app_secret })
     await until(
       async () => {
@@ -287,6 +297,10 @@ describe('the demo of the standalone', () => {
       },
       { what: 'accepted devices to be sent' },
     )
+
+    process.kill(postgresPid(), 'SIGKILL')
+    await herald.prints(/Postgres has been restarted/)
+    await untilReady()
     await settled(await notify('all'))
   })
 
@@ -296,6 +310,7 @@ describe('the demo of the standalone', () => {
     rmSync(dataDir, { recursive: true })
     for (const [sign, delay] of [
       [/starting Postgres/, 0],
+      [/creating the database/, 0],
       [/applying/, 300],
       [/starting Postgres/, 1200],
     ] as const) {
