@@ -41,7 +41,7 @@ export type DrillOptions = DeploymentOptions & {
   /** Devices per second that the load requests. */
   rate: number
   /** The load goes on after `seconds` until it has asked for this much: on a slow machine faults last longer than the load. */
-  least?: { deliveries: number; erased: number }
+  minimum?: { deliveries: number; erased: number }
   /** Makes only faults of these kinds. */
   only?: readonly FaultKind[]
   /** Seconds of the flood after the load, during which fairness is measured; 0 to leave it out. */
@@ -184,12 +184,12 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     })
     closing.push(() => Promise.all(faulting))
     await sleep(seconds * 1000)
-    const { least } = options
-    if (least)
+    const { minimum } = options
+    if (minimum)
       await until(
         () => {
           const deliveries = countCertain(load.accepted)
-          if (deliveries > least.deliveries && erased.size > least.erased) return true
+          if (deliveries > minimum.deliveries && erased.size > minimum.erased) return true
           throw new Error(`${deliveries} deliveries and ${erased.size} erasures`)
         },
         { what: 'enough requests' },

@@ -11,7 +11,7 @@ export type SmallDisk = {
 }
 
 const SIZE_BYTES = 16 * 1024 ** 3
-/** Shrinking below what is used fails, and Postgres goes on writing meanwhile. */
+/** Shrinking below what is used fails, and Postgres goes on writing at the same time. */
 const SPARE_BYTES = 2 * 1024 ** 2
 
 /** Why this machine cannot have one; undefined if it can. */

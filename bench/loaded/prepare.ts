@@ -33,7 +33,13 @@ const WIDE_BATCH = 1_000
 const REAL_BATCHES = wide.devices / WIDE_BATCH
 
 /** As of an installation that was set up today. */
-export const emptySizes: Sizes = { partitions: 0, applications: 0, waiting: 0, held: 0, batches: REAL_BATCHES }
+export const emptySizes: Sizes = {
+  partitions: 0,
+  applications: 0,
+  waiting: 0,
+  held: 0,
+  batches: REAL_BATCHES,
+}
 
 /** As of a large installation that keeps data for more than a year. */
 export const loadedSizes: Sizes = {

@@ -408,7 +408,11 @@ describe('a hostile id_token', () => {
       () => token(ec, { payload: part([claims()]) }),
       'is not a JWT: its parts are not JSON objects',
     ],
-    ['claims that are no JSON', () => token(ec, { payload: 'AAAA' }), 'is not a JWT: its parts are not JSON'],
+    [
+      'claims that are not valid JSON',
+      () => token(ec, { payload: 'AAAA' }),
+      'is not a JWT: its parts are not JSON',
+    ],
     [
       'claims that are no UTF-8',
       () => token(ec, { payload: Buffer.from([0x22, 0xff, 0x22]).toString('base64url') }),

@@ -140,7 +140,7 @@ describe('a token that was not issued here', () => {
       () => signed(theirs.privateKey, { header: { crit: ['exp'], b64: false } }),
     ],
     ['nothing but dots', () => '..'],
-    ['a header that is no JSON', () => `AAAA.${encode(claims())}.AAAA`],
+    ['a header that is not valid JSON', () => `AAAA.${encode(claims())}.AAAA`],
     ['five parts, as an encrypted one has', () => `${signed(ours)}.AAAA.AAAA`],
   ]
   it.each(forged)('is refused with %s', async (_name, forge) => {

@@ -217,7 +217,7 @@ describe('passwords', () => {
     expect(order).toEqual(['a', 'a', 'b', 'a', 'a', 'a', 'a'])
   })
 
-  it('of one login are checked one after another, those of other logins meanwhile', async () => {
+  it('of one login are checked one after another, those of other logins at the same time', async () => {
     const passwords = createPasswords({ atOnce: 3 })
     const running: string[] = []
     const ends: PromiseWithResolvers<void>[] = []

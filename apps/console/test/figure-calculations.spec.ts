@@ -107,7 +107,7 @@ describe('a task', () => {
     expect(shownState({ state: 'finished', unreachable: 0, waiting: 0, ...task })).toBe(shown)
   })
 
-  it('has a bar by what became of its devices: cancelled ones are no success', () => {
+  it('has a bar by the results of its devices: cancelled ones are no success', () => {
     const task = { target: 100, sent: 60, failed: 0, expired: 0, cancelled: 30, pending: 10 }
     expect(barOf(task)).toEqual([
       { kind: 'sent', count: 60, share: 0.6 },

@@ -282,9 +282,9 @@ describeInBrowser('the figures of the console', () => {
     await table.getByRole('link', { name: 'Tomorrow' }).waitFor()
     await table.hover()
     await page.getByText('Not refreshed while you point at the list.').waitFor()
-    await push({ audience: { tag: ['mistyped'] }, message: { title: 'Meanwhile' } })
+    await push({ audience: { tag: ['mistyped'] }, message: { title: 'Later' } })
     await page.mouse.move(0, 0)
-    await table.getByRole('link', { name: 'Meanwhile' }).waitFor()
+    await table.getByRole('link', { name: 'Later' }).waitFor()
     const saved = page.waitForEvent('download')
     await button('Export CSV').click()
     const download = await saved

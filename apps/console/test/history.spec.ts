@@ -180,7 +180,7 @@ describeInBrowser('the history in the console', () => {
           message: { title: `Message ${index}`, body: 'x' },
         }),
       )
-    // What becomes of a message changes the height of its row.
+    // The result of a message changes the height of its row.
     for (const id of ids)
       await until(async () => (await taskNow(id))?.received === 1, { what: `receipt of ${id}` })
     await open('/device?guid=walked-vivo')

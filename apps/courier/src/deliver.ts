@@ -37,7 +37,7 @@ export async function deliver(deps: DeliverDeps, work: WebhookWork, isOver: () =
       const judgement = await send(deps, poster, work, current)
       if (judgement.kind === 'failed') return await fail(deps, work, judgement)
       work.attempts = 0
-      // If the next one cannot be composed now, the result of this one is noted all the same.
+      // If the next one cannot be composed now, the result of this one is noted anyway.
       let following: Composed | undefined
       // Asked once: if what was composed ahead is not sent now, the turn ends here and leaves it to the next one.
       const over = isOver()

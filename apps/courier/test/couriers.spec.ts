@@ -43,7 +43,7 @@ describe('couriers under adversity', () => {
     await until(() => receiver.received.length === 1)
     await first.stop('SIGKILL')
     hang = false
-    // Meanwhile more has happened.
+    // More has happened since.
     await harness.write(appId, [{ devices: ids.slice(1200) }])
     // Its lease ends.
     await harness.db.pool.query('UPDATE webhook SET lease_until = now() WHERE id = $1', [receiver.webhookId])

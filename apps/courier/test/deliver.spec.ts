@@ -78,7 +78,7 @@ describe('events to an application’s server', () => {
     expect(await harness.row(webhookId)).toMatchObject({ sent: 2501, last_status: 204, attempts: 0 })
   })
 
-  it('leaves what it has composed ahead to the next turn, also if others stop waiting meanwhile', async () => {
+  it('leaves what it has composed ahead to the next turn, even if others stop waiting', async () => {
     webhookId = await harness.addWebhook(appId, receiver.url)
     const devices = await harness.addDevices(appId, 2500)
     await harness.write(appId, [{ devices: devices.map(({ id }) => id), taskId: 7 }])
@@ -118,7 +118,7 @@ describe('events to an application’s server', () => {
     await until(() => receiver.received.length === 1)
     await until(async () => (await harness.row(webhookId)).attempts === 1)
     expect(await harness.row(webhookId)).toMatchObject({ last_status: 500, last_error: 'status 500' })
-    // What happens meanwhile must not become part of the repeated request.
+    // What happens in between must not become part of the repeated request.
     await harness.write(appId, [{ devices: ids.slice(1300) }])
     await until(() => receiver.received.length >= 4)
     await idle()

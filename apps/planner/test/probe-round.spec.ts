@@ -124,7 +124,7 @@ describe('probing closed certificates', () => {
     await postponeProbe(harness.db, id, 3600)
   })
 
-  it('does not open a certificate that was saved and refused again meanwhile', async () => {
+  it('does not open a certificate that was saved and refused again during the check', async () => {
     const { id } = await closed()
     const { reports, ...rest } = deps(async () => {
       await harness.db.pool.query('UPDATE certificate SET version = version + 1 WHERE id = $1', [id])
@@ -136,7 +136,7 @@ describe('probing closed certificates', () => {
     await postponeProbe(harness.db, id, 3600)
   })
 
-  it('leaves a certificate alone that a person saved meanwhile, and one that must not be probed', async () => {
+  it('leaves a certificate alone that a person saved during the check, and one that must not be probed', async () => {
     const { app, id } = await closed()
     const { reports, ...rest } = deps(async () => {
       const fields = { name: '', appId: 'a', appKey: 'k', appSecret: 'new', certificate: '', extra: {} }

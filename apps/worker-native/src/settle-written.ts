@@ -20,7 +20,7 @@ export type SettlerDeps = {
   ackSeconds: number
   metrics: Pick<NativeMetrics, 'settled' | 'leaseLost' | 'settleRepeated'>
   answers: Pick<Answers, 'settled'>
-  log: { warn(fields: object, message: string): void }
+  log: Record<'warn' | 'error', (fields: object, message: string) => void>
 }
 
 /** Settles batches and returns those that are settled; the planner settles the others. */
@@ -64,8 +64,8 @@ async function settlementOf(
 ): Promise<NativeSettlement> {
   const unwritten: number[] = []
   for (const [index, result] of results) if (result === 'unwritten') unwritten.push(batch.recipients[index]!)
-  const onUnreadable = (error: unknown) =>
-    deps.log.warn({ err: error }, 'the certificates of an application cannot be read; its devices wait')
+  const onUnreadable = (error: unknown, app: string) =>
+    deps.log.error({ err: error, app }, 'the certificates of an application cannot be read; its devices wait')
   const plan = await retryingUntil(until, () =>
     planUnwritten(
       { runner: deps.db.pool, certificates: deps.certificates, onUnreadable },

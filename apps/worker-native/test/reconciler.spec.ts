@@ -233,15 +233,16 @@ describe('a gateway is told', () => {
     const counted = statements()
     await putIntoInbox(await newTask(), [device!.id])
     const before = counted()['take-news']!
+    state.asked = 0
     skipped += 5000
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await until(() => state.asked > 0, { what: 'a round without the lease' })
     expect(counted()['take-news']).toBe(before)
     state.mayWrite = true
     skipped += 1000
     await until(() => did.drained.includes(device!.id))
   })
 
-  it('to look at all when its lease was in doubt: a device that was woken meanwhile got nothing', async () => {
+  it('to look at all when its lease was in doubt: a device that was woken during that time got nothing', async () => {
     const all = await devices(3)
     const { did, state, sessions } = await gateway('doubted', all)
     state.mayWrite = false

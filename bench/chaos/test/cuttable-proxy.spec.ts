@@ -65,7 +65,7 @@ describe('a proxy that can be cut', () => {
     proxy.cut()
     client.socket.write('during ')
     const other = await open()
-    // What travels through another proxy meanwhile would have travelled through this one as well.
+    // What travels through another proxy in the same time would have travelled through this one as well.
     await say(join(other), 'other')
     expect(client.heard).toBe('before ')
     proxy.restore()

@@ -24,7 +24,7 @@ describeWith('redis-server')('the chaos drill', () => {
         only,
         seconds: 10,
         // Some of them may be erased before they are reached.
-        least: { deliveries: 1500, erased: 3 },
+        minimum: { deliveries: 1500, erased: 3 },
         every: 1.2,
         rate: 800,
         devices: 2000,

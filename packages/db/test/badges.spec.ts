@@ -155,7 +155,7 @@ it('clears badges, and writes nothing where they are 0', async () => {
   expect(await versions()).toEqual(before)
 })
 
-it('takes over the badges of the release before', async () => {
+it('takes over the badges of the previous release', async () => {
   await db.pool.query('INSERT INTO badge (device_id, value) VALUES (1, 4), (2, 5), (255, 6), (256, 7)')
   expect(await badgesOf([1, 256])).toEqual([4, 7])
   expect(await assigned([[1, 2]], 'add', 1)).toEqual([[5, 6]])
@@ -168,7 +168,7 @@ it('takes over the badges of the release before', async () => {
   expect(await badgesOf([255, 256])).toEqual([0, 0])
 })
 
-it('uses the rows of the release before while its programs may run', async () => {
+it('uses the rows of the previous release while its programs may run', async () => {
   await db.pool.query(
     `INSERT INTO upgrade_window (name, until) VALUES ('badge-rows', now() + interval '1 hour')`,
   )

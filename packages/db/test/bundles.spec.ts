@@ -318,7 +318,7 @@ describe('bundles', () => {
   const fresh = () => ({ ...db, pool: { query: db.pool.query.bind(db.pool) } }) as unknown as Database
   const since = async () => (await db.pool.query('SELECT migration FROM compatible_since')).rows[0].migration
 
-  it('are written when no program of the release before can run, and then none can start', async () => {
+  it('are written when no program of the previous release can run, and then none can start', async () => {
     await db.pool.query(`UPDATE compatible_since SET migration = '20261116010000_leads'`)
     await db.pool.query(
       `INSERT INTO upgrade_window (name, until) VALUES ('no-bundles', now() + interval '1 hour')`,
@@ -696,19 +696,22 @@ describe('a task in a bundle', () => {
     expect(await stateOf(tasks[0]!)).toMatchObject({ state: 'paused' })
   })
 
-  it.each(['cancel', 'claim'])('is either cancelled or claimed, whoever is first (%s)', async (first) => {
-    const { tasks, bundle } = await accept(1)
-    const acts = [
-      () => cancelTask(db, { appId }, tasks[0]!),
-      () => claimBundles(db.pool, 'fcm', [bundle], lease('a')),
-    ]
-    if (first === 'claim') acts.reverse()
-    await Promise.all(acts.map((act) => act()))
-    const batches = await batchesOf(tasks[0]!)
-    expect(batches).toHaveLength(1)
-    const { worker } = await rowOf(bundle)
-    expect(batches[0]).toMatchObject(worker ? { state: 'sending', worker: 'a' } : { state: 'ready' })
-  })
+  it.each(['cancel', 'claim'])(
+    'is either cancelled or claimed, whichever comes first (%s)',
+    async (first) => {
+      const { tasks, bundle } = await accept(1)
+      const acts = [
+        () => cancelTask(db, { appId }, tasks[0]!),
+        () => claimBundles(db.pool, 'fcm', [bundle], lease('a')),
+      ]
+      if (first === 'claim') acts.reverse()
+      await Promise.all(acts.map((act) => act()))
+      const batches = await batchesOf(tasks[0]!)
+      expect(batches).toHaveLength(1)
+      const { worker } = await rowOf(bundle)
+      expect(batches[0]).toMatchObject(worker ? { state: 'sending', worker: 'a' } : { state: 'ready' })
+    },
+  )
 
   it('gets its receipts, also before the settle and after it left', async () => {
     const { tasks, bundle } = await accept(2)

@@ -102,7 +102,7 @@ describe('a certificate that expires', () => {
     )
   const days = async () => (await told()).map(({ kind, detail }) => [kind, detail.days])
 
-  it('is told of 30, 7 and 1 days before, once each, whoever looks', async () => {
+  it('is reported 30, 7 and 1 days before its end, once each', async () => {
     await expiresIn(40)
     await tellExpiring(db)
     expect(await days()).toEqual([])
@@ -129,7 +129,7 @@ describe('a certificate that expires', () => {
     expect(first.detail.expires_at).toBeGreaterThan(rows[0]!.at)
   })
 
-  it('is told of at the nearest of the three if it is saved late, and again if it is saved with another end', async () => {
+  it('is reported at the nearest of the three if it is saved late, and again if it is saved with another end', async () => {
     await expiresIn(3)
     await tellExpiring(db)
     await tellExpiring(db)

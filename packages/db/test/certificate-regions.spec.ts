@@ -33,7 +33,7 @@ const at = (region?: string) => certificateAt(db, sealer, { ...place(), region }
 const shown = async () =>
   (await certificatesOf(db, sealer, application)).map(({ region, appId }) => [region, appId])
 
-/** Turns the record into one of the release before: it had `extra.region`, but no column. */
+/** Turns the record into one of the previous release: it had `extra.region`, but no column. */
 async function saveAsBefore(appId: string, region: string) {
   const { id, callbackKey, extra, appSecret } = await save(appId, region)
   const boundTo = `${application}/meizu/production`
@@ -100,7 +100,7 @@ describe('certificates of several regions', () => {
   })
 })
 
-describe('an overseas certificate of the release before', () => {
+describe('an overseas certificate of the previous release', () => {
   it('is used as it is', async () => {
     const { id, callbackKey } = await saveAsBefore('2', 'intl')
     for (const region of [undefined, 'intl'])

@@ -61,7 +61,7 @@ describe('changes of applications', () => {
     }
   })
 
-  it('are reported once, whoever writes them', async () => {
+  it('are reported once, by whatever process they are written', async () => {
     const application = await addApplication(db)
     const other = await addApplication(db)
     const { seen } = listener()

@@ -173,7 +173,7 @@ describe('inserting devices', () => {
     expect((await stored('users')).map(({ guid }) => guid)).toEqual(['b', 'c'])
   })
 
-  it('stores tokens in clear text too while programs of the release before may run', async () => {
+  it('stores tokens in clear text too while programs of the previous release may run', async () => {
     const { insert } = openDeviceWriter(db, tokens, 'clear', { expectNew: true })
     await insert([{ guid: 'before' }], never)
     await db.pool.query(

@@ -246,7 +246,7 @@ describe('a task is finished', () => {
     expect(await stateOf(taskId)).toBe('finished')
   })
 
-  it('by the walk, if a program of the release before settled it, or its planner died after the last page', async () => {
+  it('by the walk, if a program of the previous release settled it, or its planner died after the last page', async () => {
     const settled = await acceptPlan(db, app, { unreachable: 1 })
     const planned = await acceptPlan(db, app, { unreachable: 1 })
     const waiting = await acceptPlan(db, app, { batches: [batch()] })

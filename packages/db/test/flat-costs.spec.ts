@@ -90,7 +90,7 @@ describe('receipts', () => {
     },
   )
 
-  it('find their batch whatever the distance of its devices, and after a program of the release before added batches', async () => {
+  it('find their batch whatever the distance of its devices, and after a program of the previous release added batches', async () => {
     const wide = { channel: 'fcm' as const, certificateId, recipients: [5, 70_000, 900_000], tried: [] }
     const narrow = { channel: 'fcm' as const, certificateId, recipients: [10, 11], tried: [] }
     const { taskId } = await acceptPlan(db, app, { batches: [narrow, wide, { ...narrow, recipients: [30] }] })

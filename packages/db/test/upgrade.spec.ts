@@ -118,7 +118,7 @@ async function shape() {
   }
 }
 
-/** Returns the changes that break statements of the release before. */
+/** Returns the changes that break statements of the previous release. */
 function breaks(
   before: Awaited<ReturnType<typeof shape>>,
   after: Awaited<ReturnType<typeof shape>>,
@@ -136,7 +136,7 @@ function breaks(
     if (isNew && !nullable && !filled) found.push(`${name} is new and must be written`)
   }
   const known = new Set(before.rules.map(({ table, rule }) => `${table} ${rule}`))
-  // Unique because push_token and (app_id, channel, environment) are: no write of the release before can violate them.
+  // Unique because push_token and (app_id, channel, environment) are: no write of the previous release can violate them.
   const implied = ['device_token_hash', 'certificate_place']
   for (const { table, rule } of after.rules)
     if (
@@ -145,7 +145,7 @@ function breaks(
       !known.has(`${table} ${rule}`)
     )
       found.push(`${table} has a new rule: ${rule}`)
-  // An upsert of the release before names the columns of a unique index.
+  // An upsert of the previous release names the columns of a unique index.
   const kept = new Set(after.rules.map(({ rule }) => rule))
   for (const { table, rule } of before.rules)
     if (/UNIQUE|PRIMARY KEY/.test(rule) && !kept.has(rule)) found.push(`${table} lost a rule: ${rule}`)
@@ -298,7 +298,7 @@ describe('tables that get partitions', () => {
   const accept = (requestId: string) => acceptPlan(db, 'old', {}, { requestId })
   const nextId = async () => Number((await db.pool.query('SELECT next_task_id() AS id')).rows[0].id)
 
-  it('stay whole while programs of the release before may run, and request ids of both are used once', async () => {
+  it('stay whole while programs of the previous release may run, and request ids of both are used once', async () => {
     await migrateTo(before)
     const taskId = await fillAsFirstRelease()
     await migrate(database.url)
@@ -370,7 +370,7 @@ describe('tables that get partitions', () => {
     expect(await isBeforeOldestTask(db, rows[0].id)).toBe(false)
   })
 
-  it('keep all rows, indexes, triggers and rights when the time of the release before is over', async () => {
+  it('keep all rows, indexes, triggers and rights when the time of the previous release is over', async () => {
     await migrateTo(before)
     const taskId = await fillAsFirstRelease()
     await migrate(database.url)
@@ -620,7 +620,7 @@ describe('the current schema', () => {
     }
   })
 
-  it('would fail this check with a migration that breaks the release before', async () => {
+  it('would fail this check with a migration that breaks the previous release', async () => {
     await migrate(database.url)
     const before = await shape()
     await db.pool.query(`

@@ -87,7 +87,7 @@ async function stop(child: ChildProcess, ended: Promise<void>): Promise<void> {
   }
 }
 
-/** Returns the offset at which this run's lines will begin. A large file is moved away, so the log cannot grow for ever. */
+/** Returns the offset at which this run's lines will begin. A large file is moved away, so the log cannot grow forever. */
 function prepareLog(file: string): number {
   if (!existsSync(file)) return 0
   const { size } = statSync(file)

@@ -11,7 +11,7 @@ import { rulesFor } from './rules.ts'
  * later, so that the batches of other applications are not delayed.
  */
 export async function planUnwritten(
-  deps: { runner: Runner; certificates: CertificateCache; onUnreadable(error: unknown): void },
+  deps: { runner: Runner; certificates: CertificateCache; onUnreadable(error: unknown, appId: string): void },
   batch: { appId: string; tried: readonly Channel[] },
   task: PlannedTask,
   recipients: readonly number[],
@@ -28,7 +28,7 @@ export async function planUnwritten(
     return planDevices(present, rules, task.speed)
   } catch (error) {
     if (isTransient(error)) throw error
-    deps.onUnreadable(error)
+    deps.onUnreadable(error, batch.appId)
     const stay = {
       channel: 'native' as const,
       recipients: devices.map(({ id }) => id),

@@ -5,7 +5,7 @@ import type { Context } from './service.ts'
 
 /** A hold that lasts at most this much longer than the stored one is not written again. */
 const EXTENSION_MS = 60_000
-/** Longer than the certificate cache keeps what it has read: from then on the stored hold counts, which an operator may clear. */
+/** Longer than the certificate cache takes to notice a change: from then on the stored hold counts, which an operator may clear. */
 const UNREAD_MS = 3000
 
 type OwnHold = { outcome: HeldOutcome; until: number; storedAt?: number }

@@ -48,7 +48,7 @@ describe('a program', () => {
     expect(spec.output()).toContain('it took nothing')
   })
 
-  it('ends other work first when a part of it cannot continue, also if a signal comes meanwhile', async () => {
+  it('ends other work first when a part of it cannot continue, even if a signal comes', async () => {
     const spec = program(
       `start: ({ die }) => {
         const work = new Promise((resolve) => process.once('SIGTERM', () => setImmediate(resolve)))

@@ -14,7 +14,7 @@ export type PushJob = {
 type BatchKey = { taskId: number; id: number }
 type StoredKey = [taskId: number, id: number]
 
-/** Version 1 has one certificate, or none; version 3 a bundle. A worker of the release before fails a job of version 3. */
+/** Version 1 has one certificate, or none; version 3 a bundle. A worker of the previous release fails a job of version 3. */
 type StoredJob =
   | { v: 1; certificateId: string | null; batches: StoredKey[] }
   | { v: 2; certificateIds: readonly string[]; batches: StoredKey[] }

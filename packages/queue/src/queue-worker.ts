@@ -55,13 +55,16 @@ export function startWorker(deps: {
   }
 
   async function run(job: Job): Promise<void> {
-    let tasks: number[] = []
+    let contents: { tasks?: number[]; bundle?: number } = {}
     try {
       const push = decodePushJob(job.data)
-      tasks = [...new Set(push.batches.map(({ taskId }) => taskId))]
+      contents =
+        push.bundle === undefined
+          ? { tasks: [...new Set(push.batches.map(({ taskId }) => taskId))] }
+          : { bundle: push.bundle }
       await handler(push)
     } catch (error) {
-      log.error({ err: error, queue: name, job: job.id, tasks }, 'a job failed')
+      log.error({ err: error, queue: name, job: job.id, ...contents }, 'a job failed')
       // Stored in the queue and shown in the dashboard: no stack.
       throw new Error(reasonOf(error).slice(0, 300))
     }

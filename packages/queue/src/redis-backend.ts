@@ -66,7 +66,7 @@ export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: n
       return queue as unknown as BullQueue
     },
     oldestWaiting: async (queue) => {
-      // The release before this one put the normal lane into the prioritized jobs of the same queue.
+      // The previous release put the normal lane into the prioritized jobs of the same queue.
       const states = ['waiting', 'prioritized'] as const
       const first = await Promise.all(states.map((state) => queue.getJobs(state, 0, 0, true)))
       const times = first.flat().map(({ timestamp }) => timestamp)

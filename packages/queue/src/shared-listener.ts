@@ -26,7 +26,7 @@ class Listener extends EventEmitter {
     this.#leave = leave
   }
 
-  /** BullMQ would repeat a LISTEN that got no answer on the same connection for ever; an error event makes it ask for another. */
+  /** BullMQ would repeat a LISTEN that got no answer on the same connection forever; an error event makes it ask for another. */
   async query(text: string, values?: readonly unknown[]): Promise<unknown> {
     const connection = this.#connection
     // Workers that start together would send their statements at once, which the driver will not queue in its next version.
@@ -47,7 +47,7 @@ class Listener extends EventEmitter {
 
 /**
  * Lends one connection for LISTEN to all workers of the process. Every job is announced on one channel for all queues: with a
- * connection per worker, each of the 17 of the standalone would wake a server process and this one for every job.
+ * connection per worker, each of the 17 of the standalone would wake a server process and this one forevery job.
  */
 export function createSharedListener(
   connect: () => Promise<pg.PoolClient>,

@@ -33,7 +33,7 @@ describe('a push job', () => {
     })
   })
 
-  it('of the release before is read', () => {
+  it('of the previous release is read', () => {
     expect(decodePushJob({ v: 1, certificateId: '7', batches: [[1, 2]] })).toEqual({
       certificateIds: ['7'],
       batches: [{ taskId: 1, id: 2 }],

@@ -17,7 +17,7 @@ function watched() {
 }
 
 describe('warnings about a vendor that does not answer', () => {
-  it('are written at once, and then once per minute with what was noted meanwhile', () => {
+  it('are written at once, and then once per minute with what was noted since', () => {
     const { warnings, lines, minuteEnds } = watched()
     warnings.note(1, reason, [7])
     expect(lines).toEqual([{ reason, tasks: [7], taskCount: 1, certificateCount: 1 }])

@@ -24,12 +24,9 @@ export function startCallbackSweep(deps: {
     const certificate = await certificates.byId(callback.certificateId)
     const removed = 'problem' in certificate && certificate.removed
     if (removed || callback.attempts > MAX_ATTEMPTS) {
-      log.error(
-        { callback: callback.id },
-        removed
-          ? 'dropped a vendor callback: its certificate was removed'
-          : `dropped a vendor callback that failed ${MAX_ATTEMPTS} times`,
-      )
+      const about = { callback: callback.id, certificateId: callback.certificateId }
+      if (removed) log.warn(about, 'dropped a vendor callback: its certificate was removed')
+      else log.error(about, `dropped a vendor callback that failed ${MAX_ATTEMPTS} times`)
       await stored.forget(callback.id)
       return
     }

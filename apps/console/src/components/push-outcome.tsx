@@ -13,7 +13,7 @@ const POLL_MS = 1000
 /** Receipts may take long, and a closed channel stays closed: after this many readings the task's page tells the rest. */
 const MAX_READINGS = 60
 
-/** What becomes of a push on one device, while one looks. */
+/** The outcome of a push on one device, refreshed while the page is open. */
 export function PushOutcome({ taskId, guid }: { taskId: number; guid: string }) {
   const { t } = useTranslation()
   const { channel, fate, format } = useLabels()

@@ -155,7 +155,7 @@ export async function saveCertificate(
     region: regionOfExtra(certificate.channel, certificate.extra),
   })
   await storeFormerRegion(db, sealer, place)
-  // Programs of the release before need it to save a certificate; it allows one region only.
+  // Programs of the previous release need it to save a certificate; it allows one region only.
   if (place.region !== '') await db.pool.query('DROP INDEX IF EXISTS certificate_one')
   const fields = {
     name: certificate.name,
@@ -225,7 +225,7 @@ function auditedPlace({ channel, environment, region }: CertificatePlace) {
 
 /**
  * Stores the region of a record that was saved before records had one: its row is that of the usual region, and the record to be
- * saved there would replace it. Until then readers take the region from `extra`, so programs of the release before can still open it.
+ * saved there would replace it. Until then readers take the region from `extra`, so programs of the previous release can still open it.
  */
 async function storeFormerRegion(db: Database, sealer: Sealer, place: RowPlace): Promise<void> {
   const row = await db.prisma.certificate.findUnique({
@@ -278,7 +278,7 @@ export async function callbackKeys(
   return rows
 }
 
-/** Replaces callback keys in clear text, of the release before, by a hash and a sealed copy; returns how many. */
+/** Replaces callback keys in clear text, of the previous release, by a hash and a sealed copy; returns how many. */
 export async function hideCallbackKeys(db: Database, sealer: Sealer): Promise<number> {
   const rows = await db.prisma.certificate.findMany({ where: { callbackKey: { not: null } } })
   for (const { id, callbackKey, ...row } of rows)
@@ -315,7 +315,7 @@ function boundTo(place: RowPlace): string {
   return `certificate/${pathOf(place)}`
 }
 
-/** Without the usual region: rows of the release before, which knew none, must still open. */
+/** Without the usual region: rows of the previous release, which knew none, must still open. */
 function pathOf({ appId, channel, environment, region }: RowPlace): string {
   return `${appId}/${channel}/${environmentOf(environment)}${region && `/${region}`}`
 }

@@ -7,7 +7,7 @@ const WARNED_DAYS = [30, 7, 1]
 
 /**
  * Tells applications that certificates expire within 30 days, 7 days and one day: once each, also if several processes call it, because the
- * row of the certificate says what was told. One that is saved with another end is told of again. Returns how many were told.
+ * row of the certificate says what was told. If the expiry date changes, it is reported again. Returns how many were told.
  */
 export async function tellExpiring(db: Database): Promise<number> {
   const rows = await run(

@@ -69,7 +69,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     application_name: options.name ?? 'herald',
     types: typeParsers,
     connectionTimeoutMillis: waitMs,
-    // A query that takes this long is stuck (lock, dead host). Without a limit its caller would hang for ever.
+    // A query that takes this long is stuck (lock, dead host). Without a limit its caller would hang forever.
     query_timeout: 60_000,
   })
   // Without a listener the loss of an idle connection would crash the process.

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Database } from './database.ts'
-import { firstTaskIdAt, IDS_PER_DAY, readExtent } from './partitions.ts'
+import { DAYS_AHEAD, firstTaskIdAt, IDS_PER_DAY, readExtent } from './partitions.ts'
 import { beginWithout, inUncheckedTransaction, type Runner, run } from './statement.ts'
 
 /**
@@ -81,9 +81,6 @@ export function groupByDays<T>(items: readonly T[], taskIdOf: (item: T) => numbe
   return lists
 }
 
-/** Days ahead that may have partitions. */
-const DAYS_AHEAD = 8
-
 /**
  * The same for ids that callers choose: one statement for all of them would lock every day that is kept. If they need several lists, those
  * of days that do not exist are left out, which would cost a statement per list.
@@ -97,7 +94,7 @@ export async function groupByKeptDays<T>(
   if (lists.length <= 1) return lists
   const { now, first, before } = await readExtent(runner)
   const from = before > 0 ? 0 : first
-  const upto = firstTaskIdAt(now) + DAYS_AHEAD * IDS_PER_DAY
+  const upto = firstTaskIdAt(now) + (DAYS_AHEAD + 1) * IDS_PER_DAY
   const kept = items.filter((item) => taskIdOf(item) >= from && taskIdOf(item) < upto)
   return groupByDays(kept, taskIdOf)
 }

@@ -37,7 +37,7 @@ const storage: Partial<Record<Partitioned, string>> = {
 }
 
 /** Partitions exist this far ahead, so that inserts work after all processes were down for a week. */
-const DAYS_AHEAD = 7
+export const DAYS_AHEAD = 7
 
 /** Lowest task id that can be drawn at or after this time. */
 export function firstTaskIdAt(ms: number): number {
@@ -180,7 +180,7 @@ async function addPartition(runner: Runner, table: Partitioned, day: number): Pr
 
 const windowOverSql = `NOT EXISTS (SELECT 1 FROM upgrade_window WHERE name = 'tasks-in-one-table' AND until > now())`
 
-/** Partitions tables without rows, as those of a new database are, if no program of the release before may run. */
+/** Partitions tables without rows, as those of a new database are, if no program of the previous release may run. */
 async function partitionEmpty(db: Database, tables: readonly OnceWhole[]): Promise<boolean> {
   const { rows } = await db.pool.query<{ ready: boolean }>(
     `SELECT ${windowOverSql} AND NOT EXISTS (SELECT 1 FROM task) AND NOT EXISTS (SELECT 1 FROM counter)
@@ -203,7 +203,7 @@ function turnIntoPartitions(db: Database, table: OnceWhole, upto: number): Promi
 }
 
 /**
- * Partitions the tables of a database that was upgraded, when programs of the release before no longer run. Reads each table once to
+ * Partitions the tables of a database that was upgraded, when programs of the previous release no longer run. Reads each table once to
  * prove that its ids end before the first day with a partition of its own; inserts and updates continue. Then it is locked for some
  * milliseconds. A lock that is not available within two seconds is left to the next call.
  */
@@ -311,7 +311,7 @@ export async function dropEmptiedBefore(db: Database, now: number): Promise<void
 
 /**
  * Drops a day from every partitioned table without blocking anybody: a partition is detached while its parent stays usable, and then
- * dropped alone. A reader of it, such as a dump, makes a step fail after two seconds; the other tables are dropped all the same,
+ * dropped alone. A reader of it, such as a dump, makes a step fail after two seconds; the other tables are dropped,
  * and the next call continues where the failed one stopped. Throws the first error.
  */
 export async function dropPartitions(db: Database, day: number): Promise<void> {

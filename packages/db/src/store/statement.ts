@@ -43,7 +43,7 @@ export function keyIs(columns: readonly string[], values: readonly string[]): st
 
 /**
  * Begins a transaction whose statements find rows by an index, once for each line of their parameters. A prepared statement keeps
- * its plan: one that was planned while the table was small would read the whole table for ever, or until the next ANALYZE.
+ * its plan: one that was planned while the table was small would read the whole table forever, or until the next ANALYZE.
  */
 export const indexesOnly = beginWithout('seqscan', 'hashjoin', 'mergejoin', 'material')
 

@@ -1,6 +1,6 @@
 import type { Runner } from './statement.ts'
 
-/** True while processes of the release before may run: they find tokens and keys by their clear text only. */
+/** True while processes of the previous release may run: they find tokens and keys by their clear text only. */
 export const clearTextNeededSql = `EXISTS (SELECT 1 FROM upgrade_window WHERE name = 'clear-tokens' AND until > now())`
 
 export async function isClearTextNeeded(runner: Runner): Promise<boolean> {
