@@ -9,7 +9,7 @@ import type { Acceptor, CertificateCache } from '@herald/plan'
 import type { Activity } from '@herald/program'
 import type { PushQueues } from '@herald/queue'
 import type { Logger, Registry } from '@herald/telemetry'
-import type { Admission } from './admission.ts'
+import type { Admission, QueuedAdmission } from './admission.ts'
 import type { ConsoleSessions } from './auth/console-sessions.ts'
 import type { createOperatorKeyCheck } from './auth/operator-key.ts'
 import type { Passwords } from './auth/passwords.ts'
@@ -78,8 +78,8 @@ export type ApiDeps = {
   /** What admins of an application may do at once; their rate is not limited. */
   admission: {
     imports: Admission
-    /** Counts of audiences: a large one takes two connections and much CPU. */
-    counts: Admission
+    /** Counts of audiences and statistics: a large one takes two connections and much CPU. */
+    counts: QueuedAdmission
     /** Exports of tasks: each holds a connection while its caller reads. */
     exports: Admission
     /** In bytes. */

@@ -5,7 +5,7 @@ import { createLastSeen, openPushTokens } from '@herald/db/devices'
 import { sharedKey } from '@herald/db/store'
 import { createAcceptor } from '@herald/plan'
 import { type Context, transportDeps } from '@herald/program'
-import { createAdmission } from './admission.ts'
+import { createAdmission, createQueuedAdmission } from './admission.ts'
 import { createConsoleSessions } from './auth/console-sessions.ts'
 import { createOperatorKeyCheck } from './auth/operator-key.ts'
 import { createPasswords } from './auth/passwords.ts'
@@ -128,7 +128,7 @@ export async function wireApi(context: Context, options: WireOptions = {}): Prom
     turns: createCallTurns(),
     admission: {
       imports: createAdmission({ perApplication: 4, all: 8 }),
-      counts: createAdmission({ perApplication: 2, all: 4 }),
+      counts: createQueuedAdmission({ perApplication: 2, all: 4, waiting: 50 }),
       exports: createAdmission({ perApplication: 2, all: 3 }),
       // A body occupies about four times its size until its call ends.
       bodies: createAdmission({ perApplication: 24 * MIB, all: 72 * MIB }),

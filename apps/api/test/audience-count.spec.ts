@@ -33,14 +33,15 @@ describe('POST /push/audience/count', () => {
     }
   }
 
-  it('counts two audiences of an application at a time', async () => {
+  it('counts two audiences of an application at a time; others wait, too many are refused', async () => {
     let running: ReturnType<typeof count>[] = []
     await whileCountsWait(async (waiting) => {
-      running = [count(), count()]
+      running = Array.from({ length: 53 }, () => count())
       await waiting(2)
-      expect((await count()).code).toBe(42901)
+      expect((await Promise.race(running)).code).toBe(42901)
     })
-    expect((await Promise.all(running)).map(({ code }) => code)).toEqual([200, 200])
+    const codes = (await Promise.all(running)).map(({ code }) => code)
+    expect(codes.filter((code) => code === 200)).toHaveLength(52)
     expect((await count()).code).toBe(200)
   })
 
@@ -56,12 +57,20 @@ describe('POST /push/audience/count', () => {
     expect((await count()).code).toBe(200)
   })
 
-  it('is refused while other applications have all places', async () => {
+  it('waits while other applications have all places, and has its turn before further calls of theirs', async () => {
     const { counts } = api.deps.admission
-    const leave = ['one', 'one', 'two', 'two'].map((app) => counts.enter(app))
-    expect((await count()).code).toBe(50301)
-    leave[0]!()
-    expect((await count()).code).toBe(200)
+    const leave = await Promise.all(['one', 'one', 'two', 'two'].map((app) => counts.enter(app)))
+    const order: string[] = []
+    const further = ['one', 'one'].map(async (app) => {
+      const end = await counts.enter(app)
+      order.push(app)
+      end()
+    })
+    const own = count().then(({ code }) => order.push(`own ${code}`))
+    leave[2]!()
+    await own
+    expect(order[0]).toBe('own 200')
     for (const one of leave) one()
+    await Promise.all(further)
   })
 })

@@ -22,7 +22,7 @@ export const audienceCount = route({
   // A long ext may exceed what a vendor takes.
   verbatim: 'message.ext',
   summary: 'Count the devices of an audience by channel',
-  description: `Takes the body of notify; the message is optional (default: a plain text). Each device is counted on the channel that it would get now: the decision is that of a push. Exact up to ${MAX_COUNTED.toLocaleString('en')} devices. Sends nothing. An application may make two such calls at a time.`,
+  description: `Takes the body of notify; the message is optional (default: a plain text). Each device is counted on the channel that it would get now: the decision is that of a push. Exact up to ${MAX_COUNTED.toLocaleString('en')} devices. Sends nothing. Two such calls of an application run at a time, up to 50 more wait.`,
   input: z.strictObject({ audience, setting, message: optional(message) }).superRefine(checkLiveActivity),
   answer: z.object({
     devices: z.int().describe('Devices of the audience, without disabled ones.'),
@@ -37,7 +37,7 @@ export const audienceCount = route({
     const wanted = { ...input, message: input.message ?? plainText }
     const task = newTask(taskScopeOf(context), context.application, wanted, ext)
     await checkNow(task, undefined)
-    const leave = deps.admission.counts.enter(context.appId)
+    const leave = await deps.admission.counts.enter(context.appId)
     const { byChannel, ...counted } = await countRoutes(deps, task).finally(leave)
     return { ...counted, by_channel: byChannel }
   },

@@ -30,7 +30,7 @@ export const pushStats = route({
   access: 'admin',
   summary: 'Sum the counters of tasks by day or hour',
   description:
-    'A task counts in the period in which it began, with its counters at the time of the call. Sums are kept for 400 days, longer than tasks. Periods begin at `from` and last 24 hours or one hour: for days of your time zone begin at its midnight. At most 400 days by day, 31 days by hour. An application may make two such calls at a time.',
+    'A task counts in the period in which it began, with its counters at the time of the call. Sums are kept for 400 days, longer than tasks. Periods begin at `from` and last 24 hours or one hour: for days of your time zone begin at its midnight. At most 400 days by day, 31 days by hour. Two such calls of an application run at a time, up to 50 more wait.',
   example: { from: 1_767_225_600, to: 1_769_904_000, by: 'day' },
   input: z.strictObject({
     from: required(time).describe(
@@ -61,7 +61,7 @@ export const pushStats = route({
     if (to <= from) throw new Failure(40002, 'to must be after from.')
     if (to - from > MAX_DAYS[by] * lengths.day)
       throw new Failure(40002, `from and to may be at most ${MAX_DAYS[by]} days apart with by: ${by}.`)
-    const leave = context.deps.admission.counts.enter(context.appId)
+    const leave = await context.deps.admission.counts.enter(context.appId)
     const { periods, channels, total } = await readStats(context.deps.db, taskScopeOf(context), {
       from: Math.floor(from / SUM_SECONDS) * SUM_SECONDS * 1000,
       to: Math.ceil(to / SUM_SECONDS) * SUM_SECONDS * 1000,
