@@ -1,7 +1,7 @@
 import type { NativeFold } from '@herald/domain'
 import { until } from '@herald/testkit'
 import { acceptPlan } from '@herald/testkit/accept-plan'
-import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import {
   cancelInbox,
   clearInboxesOf,
@@ -485,6 +485,32 @@ describe('a click', () => {
     } finally {
       client.release()
     }
+  })
+
+  it('of an acknowledged copy is recorded although the reply to the first statement was lost', async () => {
+    const [a] = (await devices(1)) as [number]
+    const taskId = await sentTask([a])
+    await db.pool.query(
+      `INSERT INTO inbox (task_id, device_id, app_id, expires_at, sent_at, is_copy)
+       VALUES ($1, $2, $3, now() + interval '1 day', now(), true)`,
+      [taskId, a, app],
+    )
+    const query = db.pool.query.bind(db.pool) as (...args: unknown[]) => Promise<unknown>
+    let lost = 0
+    const spy = jest.spyOn(db.pool, 'query').mockImplementation((async (...args: unknown[]) => {
+      const result = await query(...args)
+      if ((args[0] as { name?: string }).name?.startsWith('acknowledge') && lost++ === 0)
+        throw Object.assign(new Error('terminating connection'), { code: '57P01' })
+      return result
+    }) as never)
+    try {
+      expect(await acknowledge(db, [{ appId: app, taskId, deviceId: a }])).toBe(1)
+    } finally {
+      spy.mockRestore()
+    }
+    expect(lost).toBe(2)
+    expect(await counter(taskId, 'fcm')).toMatchObject({ received: 1 })
+    expect((await db.pool.query('SELECT FROM inbox WHERE task_id = $1', [taskId])).rowCount).toBe(0)
   })
 
   it('is counted for a task in a bundle', async () => {

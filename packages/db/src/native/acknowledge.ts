@@ -50,6 +50,8 @@ async function acknowledgeSome(db: Database, acknowledgements: readonly Acknowle
 }
 
 // NOT IN is one look-up in a hash per row; NOT EXISTS may become a nested loop of both lists, because Postgres does not know their length.
+// copies: without those of messages that a vendor took (is_copy). The statement that records the vendor's receipt deletes them: if they went
+//   first and its reply was lost, a repetition would not know which channel the receipt is of.
 // records: of a message whose receipt is one of a vendor, nothing else would say that it was written.
 // checks: a message that no longer falls back to another channel may have been the last one that did.
 const acknowledgeSql = `
@@ -58,21 +60,21 @@ WITH input AS MATERIALIZED (
   FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS a (task_id, device_id, ord) GROUP BY 1, 2
 ), copies AS MATERIALIZED (
   SELECT i.task_id, i.device_id FROM input JOIN inbox i USING (task_id, device_id)
-  WHERE ${inDays('i.task_id')} ORDER BY 1, 2 FOR UPDATE OF i
+  WHERE ${inDays('i.task_id')} AND NOT i.is_copy ORDER BY 1, 2 FOR UPDATE OF i
 ), gone AS (
   DELETE FROM inbox i USING copies c WHERE i.task_id = c.task_id AND i.device_id = c.device_id AND ${inDays('i.task_id')}
-  RETURNING i.task_id, i.device_id, i.sent_at, i.fallback_at, i.is_copy
+  RETURNING i.task_id, i.device_id, i.sent_at, i.fallback_at
 ), received AS (
   INSERT INTO receipt (task_id, device_id, channel) SELECT task_id, device_id, 'native' FROM gone g
-  WHERE NOT is_copy AND NOT ${isErasedSql('g.device_id')} ORDER BY 1, 2
+  WHERE NOT ${isErasedSql('g.device_id')} ORDER BY 1, 2
   ON CONFLICT (task_id, device_id) DO NOTHING
   RETURNING task_id, device_id
 ), records AS (
   ${addRecordsSql(`SELECT task_id, device_id, 's' AS letter FROM gone
-    WHERE NOT is_copy AND (task_id, device_id) NOT IN (SELECT task_id, device_id FROM received)`)}
+    WHERE (task_id, device_id) NOT IN (SELECT task_id, device_id FROM received)`)}
 ), ${countAndCheckSql(
   ['sent', 'received'],
-  `SELECT task_id, 'native' AS channel, (sent_at IS NULL)::int AS sent, 0 AS received FROM gone WHERE NOT is_copy
+  `SELECT task_id, 'native' AS channel, (sent_at IS NULL)::int AS sent, 0 AS received FROM gone
     UNION ALL SELECT task_id, 'native', 0, 1 FROM received`,
   after('records'),
   'SELECT task_id FROM gone WHERE fallback_at IS NOT NULL',
@@ -81,13 +83,16 @@ WITH input AS MATERIALIZED (
 ), told AS (
   ${addEventsSql(
     `SELECT task_id, 'native' AS channel, 'device.sent' AS kind, NULL::text AS code, NULL::text AS text, device_id
-    FROM gone WHERE NOT is_copy AND sent_at IS NULL AND ${isTold}
+    FROM gone WHERE sent_at IS NULL AND ${isTold}
     UNION ALL SELECT task_id, 'native', 'device.received', NULL, NULL, device_id FROM received WHERE ${isTold}`,
     after('counted'),
   )}
 )
-SELECT i.ord::int, 0, EXISTS (SELECT 1 FROM gone g WHERE g.task_id = i.task_id AND g.device_id = i.device_id)
-FROM input i
-WHERE (i.task_id, i.device_id) NOT IN (SELECT g.task_id, g.device_id FROM gone g WHERE NOT g.is_copy)
-  AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = i.task_id AND r.device_id = i.device_id AND ${inDays('r.task_id')})
+SELECT i.ord::int, 0, i.is_copy
+FROM (
+  SELECT i.*, EXISTS (SELECT 1 FROM inbox n WHERE n.task_id = i.task_id AND n.device_id = i.device_id AND ${inDays('n.task_id')} AND n.is_copy) AS is_copy
+  FROM input i WHERE (i.task_id, i.device_id) NOT IN (SELECT g.task_id, g.device_id FROM gone g)
+) i
+WHERE i.is_copy
+  OR NOT EXISTS (SELECT 1 FROM receipt r WHERE r.task_id = i.task_id AND r.device_id = i.device_id AND ${inDays('r.task_id')})
 UNION ALL SELECT 0, count(*)::int, false FROM received`
