@@ -7,6 +7,8 @@ import { parseQueueUrl, type RedisAddress } from './queue-url.ts'
 import { type Client, connect } from './redis-backend.ts'
 import { infoField } from './redis-server.ts'
 
+export { isOldRedis } from './redis-server.ts'
+
 export type RedisNode = {
   address: string
   version: string

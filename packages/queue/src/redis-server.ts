@@ -6,6 +6,12 @@ export function infoField(info: string, name: string): string | undefined {
 /** Whether an error says that the server is no longer the master. Redis 6 puts other words before the code when a script wrote. */
 export const isDemotion = (message: string) => message.includes('READONLY')
 
+/** Versions below 6.2 lack commands that BullMQ needs. */
+export function isOldRedis(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return major < 6 || (major === 6 && minor < 2)
+}
+
 /** Returns what an operator should change, from the text of INFO. */
 export function serverProblems(info: string): string[] {
   const field = (name: string) => infoField(info, name)
@@ -15,7 +21,7 @@ export function serverProblems(info: string): string[] {
     problems.push(`Redis may drop jobs: maxmemory-policy is ${policy}, set it to noeviction`)
   }
   const version = field('redis_version')
-  if (version && Number.parseFloat(version) < 6.2) {
+  if (version && isOldRedis(version)) {
     problems.push(`Redis ${version} is older than 6.2: update it`)
   }
   return problems

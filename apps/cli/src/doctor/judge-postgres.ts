@@ -1,19 +1,17 @@
 import type { ServerFacts } from '@herald/db/readings'
-import type { MigrationState } from '@herald/db/store'
+import { MIN_POSTGRES, type MigrationState } from '@herald/db/store'
 import { plural } from '../format.ts'
 import type { Finding } from './finding.ts'
 
 /** The processes that connect to the server, and the connections that they may open. */
 export type Needs = { who: string; connections: number }
 
-const MIN_MAJOR = 14
-
 export function judgeServer(facts: ServerFacts, needs: Needs): Finding[] {
   const findings: Finding[] = []
   const add = (state: Finding['state'], what: string, advice?: string) =>
     findings.push({ area: 'postgres', state, what, advice })
-  if (facts.major < MIN_MAJOR)
-    add('fail', `PostgreSQL ${facts.version} is too old`, `upgrade to ${MIN_MAJOR} or newer`)
+  if (facts.major < MIN_POSTGRES)
+    add('fail', `PostgreSQL ${facts.version} is too old`, `upgrade to ${MIN_POSTGRES} or newer`)
   else add('ok', `PostgreSQL ${facts.version} is reachable`)
   if (facts.standby)
     add('fail', 'the server is a standby and does not accept writes', 'set DATABASE_URL to the primary')

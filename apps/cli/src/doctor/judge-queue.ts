@@ -1,4 +1,4 @@
-import type { QueueFacts, RedisNode } from '@herald/queue/checkup'
+import { isOldRedis, type QueueFacts, type RedisNode } from '@herald/queue/checkup'
 import { plural } from '../format.ts'
 import type { Finding } from './finding.ts'
 
@@ -30,9 +30,7 @@ function judgeNode({ address, version, role, policy, appendOnly }: RedisNode): F
   const findings: Finding[] = []
   const add = (state: Finding['state'], what: string, advice?: string) =>
     findings.push({ area: 'queue', state, what: `${address}: ${what}`, advice })
-  const [major = 0, minor = 0] = version.split('.').map(Number)
-  if (version && (major < 6 || (major === 6 && minor < 2)))
-    add('fail', `Redis ${version} is too old`, 'upgrade to 6.2 or newer')
+  if (version && isOldRedis(version)) add('fail', `Redis ${version} is too old`, 'upgrade to 6.2 or newer')
   if (role && role !== 'master')
     add('fail', `it is a ${role} and does not accept writes`, 'set QUEUE_URL to the master')
   if (policy === 'noeviction') add('ok', 'maxmemory-policy is noeviction')

@@ -11,7 +11,7 @@ export {
 } from './errors.ts'
 export { sharedKey } from './instance-keys.ts'
 export { type Lead, leadOf } from './lead.ts'
-export { type MigrationState, migrate, migrationState } from './migrate.ts'
+export { MIN_POSTGRES, type MigrationState, migrate, migrationState } from './migrate.ts'
 export { MigrationError } from './migrations.ts'
 export { ensurePartitions, timeOfTaskId } from './partitions.ts'
 export { resealSecrets } from './reseal.ts'

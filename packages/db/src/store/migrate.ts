@@ -107,11 +107,16 @@ async function requireOwnSession(client: pg.Client, missing: number): Promise<vo
   )
 }
 
+/** The oldest PostgreSQL that has what the statements need. */
+export const MIN_POSTGRES = 14
+
 async function requireVersion(client: pg.Client): Promise<void> {
   const { rows } = await client.query(`SELECT current_setting('server_version_num')::int AS version`)
   const major = Math.floor(rows[0].version / 10_000)
-  if (major < 14)
-    throw new MigrationError(`Herald needs PostgreSQL 14 or newer, and this server is version ${major}.`)
+  if (major < MIN_POSTGRES)
+    throw new MigrationError(
+      `Herald needs PostgreSQL ${MIN_POSTGRES} or newer, and this server is version ${major}.`,
+    )
 }
 
 /**
