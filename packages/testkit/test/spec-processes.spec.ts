@@ -15,7 +15,11 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }))
 type Outcome = { failures: string[]; passed: number; text: string }
 
 /** Runs spec files with these contents at the same time. */
-async function run(...sources: string[]): Promise<Outcome[]> {
+const run = (...sources: string[]) => runFiles(sources, sources.length)
+/** One after the other, so that they share a process. */
+const runInTurn = (...sources: string[]) => runFiles(sources, 1)
+
+async function runFiles(sources: string[], maxWorkers: number): Promise<Outcome[]> {
   const config = {
     rootDir: dir,
     fakeTimers: {},
@@ -36,7 +40,7 @@ async function run(...sources: string[]): Promise<Outcome[]> {
     failures: testResults.filter(({ status }) => status === 'failed').map(({ title }) => title),
     text: failureMessage ?? '',
   })
-  const runner = new SpecProcesses({ maxWorkers: sources.length, testTimeout: 60_000 } as Config.GlobalConfig)
+  const runner = new SpecProcesses({ maxWorkers, testTimeout: 60_000 } as Config.GlobalConfig)
   await runner.runTests(
     tests,
     { isInterrupted: () => false } as never,
@@ -56,14 +60,44 @@ it('reports passed and failed tests with the line that failed', async () => {
   expect(outcome!.text).toContain('0.spec.ts:4')
 })
 
-it('gives every spec file its own globals and modules', async () => {
+const keepPid = 'globalThis.pids = [...(globalThis.pids ?? []), process.pid]'
+
+it('runs files in one process, each with its own tests, hooks, timers, mocks and environment variables', async () => {
   const source = `
-    import { openResources } from '${import.meta.dirname}/../src/open-resources.ts'
-    it('is alone', () => {
-      expect(globalThis.seen).toBeUndefined()
-      globalThis.seen = process.pid
+    import { afterEach, beforeEach } from '@jest/globals'
+    ${keepPid}
+    let hooks = 0
+    beforeEach(() => void hooks++)
+    afterEach(() => void hooks++)
+    it('is like the first', () => {
+      expect(hooks).toBe(1)
+      expect(process.env.HERALD_SPEC).toBeUndefined()
+      expect(Date.now()).toBeGreaterThan(1_000_000)
+      expect(console.debug).not.toHaveProperty('mock')
+      process.env.HERALD_SPEC = 'set'
+      process.exitCode = 3
+      jest.useFakeTimers({ now: 1 })
+      jest.spyOn(console, 'debug')
     })`
-  expect(await run(source, source)).toMatchObject([{ passed: 1 }, { passed: 1 }])
+  const last = `it('is the third', () => expect(globalThis.pids).toEqual([process.pid, process.pid]))`
+  expect(await runInTurn(source, source, last)).toEqual([
+    { passed: 1, failures: [], text: '' },
+    { passed: 1, failures: [], text: '' },
+    { passed: 1, failures: [], text: '' },
+  ])
+})
+
+it('starts a new process after a file that failed, and for one that measures memory', async () => {
+  const isNew = `${keepPid}; it('is new', () => expect(globalThis.pids).toEqual([process.pid]))`
+  const [failed, , measures, again] = await runInTurn(
+    `${keepPid}; it('fails', () => expect(1).toBe(2))`,
+    isNew,
+    `${isNew}; it('measures', () => expect(process.memoryUsage().rss).toBeGreaterThan(0))`,
+    `it('is second', () => expect(globalThis.pids).toEqual([process.pid]))`,
+  )
+  expect(failed).toMatchObject({ failures: ['fails'] })
+  expect(measures).toMatchObject({ passed: 2, text: '' })
+  expect(again).toMatchObject({ passed: 1, text: '' })
 })
 
 it('fails a file that leaves something of the testkit open, ends its process, or cannot be loaded', async () => {

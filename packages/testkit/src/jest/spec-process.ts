@@ -1,32 +1,34 @@
 import { createRequire, registerHooks } from 'node:module'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { TestResult } from '@jest/test-result'
 import type { Circus, Config } from '@jest/types'
 import { openResources } from '../open-resources.ts'
+import { type Globals, setGlobals } from './globals.ts'
 import { createJestObject } from './jest-object.ts'
 import type { SpecFile, SpecOutcome } from './spec-processes.ts'
 
 const require = createRequire(import.meta.url)
 
-process.once('message', async (file: SpecFile) => {
+process.on('message', async (file: SpecFile) => {
   const outcome = await run(file).then(
-    (result): SpecOutcome => ({ result }),
-    (error): SpecOutcome => ({
-      error: { code: error.code, message: error.message, stack: error.stack, type: 'Error' },
-    }),
+    (result) => ({ result }),
+    (error) => ({ error: { code: error.code, message: error.message, stack: error.stack, type: 'Error' } }),
   )
-  // Timers and servers that the spec file left open must not keep the process.
-  process.send?.(outcome, (error: Error | null) => process.exit(error ? 1 : 0))
+  process.send?.({ ...outcome, memoryMb: process.memoryUsage.rss() / 2 ** 20 } satisfies SpecOutcome)
 })
-// The runner has ended.
-process.once('disconnect', () => process.exit(1))
+// The runner has no more spec files, or has ended. Timers and servers that a spec file left open must not keep the process.
+process.once('disconnect', () => process.exit(0))
+provideGlobals()
 
-/** Runs one spec file with jest's own framework (jest-circus), which needs only a small part of a jest runtime. */
+/** Runs one spec file with jest's own framework (jest-circus), which needs only a small part of a jest runtime. Modules stay loaded for the next file. */
 async function run({ path, globalConfig, config }: SpecFile): Promise<TestResult> {
   // Node shows 10 lines, which are often all of a library.
   Error.stackTraceLimit = 100
   leaveOut('@jest/transform')
+  forgetFramework()
   const { jest, fakeTimers } = createJestObject(config)
+  const variables = { ...process.env }
   // A failed spec often leaves resources open; reporting them would hide the failure.
   let failed = false
   const environment = {
@@ -42,13 +44,16 @@ async function run({ path, globalConfig, config }: SpecFile): Promise<TestResult
     requireModule: require,
     unstable_shouldLoadAsEsm: () => true,
     unstable_importModule: (module: string) => import(pathToFileURL(module).href),
-    setGlobalsForRuntime: (globals: object) => provideGlobals({ ...globals, jest }),
+    setGlobalsForRuntime: (globals: Omit<Globals, 'jest'>) => setGlobals({ ...globals, jest: jest as Globals['jest'] }),
     enterTestCode: () => {},
     leaveTestCode: () => {},
   }
   const { default: runFramework } = require('jest-circus/runner') as { default: Framework }
   const start = Date.now()
   const result = await runFramework(globalConfig, config, environment, runtime, path)
+  jest.useRealTimers().restoreAllMocks()
+  restoreVariables(variables)
+  process.exitCode = undefined
   const end = Date.now()
   const left = [...openResources().values()]
   if (left.length > 0 && !failed) throw new Error(`The spec file left open: ${left.join(', ')}`)
@@ -87,9 +92,20 @@ function leaveOut(name: string): void {
   })
 }
 
+/** jest's framework keeps hooks and tests of a file in its module, and its handlers and time limit on the global object. */
+function forgetFramework(): void {
+  delete require.cache[join(dirname(require.resolve('jest-circus/runner')), 'jestAdapterInit.js')]
+  for (const name of ['EVENT_HANDLERS', 'TEST_TIMEOUT_SYMBOL'])
+    Reflect.deleteProperty(globalThis, Symbol.for(name))
+}
+
+function restoreVariables(variables: NodeJS.ProcessEnv): void {
+  for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name]
+  Object.assign(process.env, variables)
+}
+
 /** `@jest/globals` is only a name: what it exports is provided by the runner. */
-function provideGlobals(globals: object): void {
-  Object.assign(globalThis, { [Symbol.for('herald.jest')]: globals })
+function provideGlobals(): void {
   const url = new URL('./globals.ts', import.meta.url).href
   registerHooks({
     resolve: (specifier, context, next) =>

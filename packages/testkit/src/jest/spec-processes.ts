@@ -1,17 +1,20 @@
-import { type ChildProcess, fork } from 'node:child_process'
+import { fork } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SerializableError, Test, TestResult } from '@jest/test-result'
 import type { Config } from '@jest/types'
 import type { TestRunnerOptions, TestWatcher } from 'jest-runner'
 
 export type SpecFile = { path: string; globalConfig: Config.GlobalConfig; config: Config.ProjectConfig }
-export type SpecOutcome = { result: TestResult } | { error: SerializableError }
+/** `memoryMb`: the resident memory of the process after the file. */
+export type SpecOutcome = { memoryMb: number } & ({ result: TestResult } | { error: SerializableError })
 
 const program = join(import.meta.dirname, 'spec-process.ts')
 
 /**
- * The runner of jest: one process of plain Node per spec file. jest's own runner evaluates the modules of every file in a new vm context,
- * where Node's compile cache does not apply, and keeps the memory of earlier files.
+ * The runner of jest: processes of plain Node that run one spec file after another. jest's own runner evaluates the modules of every file
+ * in a new vm context, where Node's compile cache does not apply. With a process per file, loading modules and compiling them is more than
+ * half of the CPU time of all specs.
  */
 export default class SpecProcesses {
   readonly supportsEventEmitters = false
@@ -31,36 +34,76 @@ export default class SpecProcesses {
   ): Promise<void> {
     const waiting = [...tests]
     const runInTurn = async () => {
+      let shared: SpecProcess | undefined
       for (let test = waiting.shift(); test && !watcher.isInterrupted(); test = waiting.shift()) {
         await onStart(test)
-        const outcome = await this.run(test)
+        const alone = needsOwnProcess(test.path)
+        const specProcess = (alone ? undefined : shared) ?? startSpecProcess()
+        const outcome = await specProcess.run({
+          path: test.path,
+          globalConfig: this.globalConfig,
+          config: test.context.config,
+        })
+        if (alone) await specProcess.end()
+        else if (passed(outcome) && !specProcess.isLarge()) shared = specProcess
+        else {
+          await specProcess.end()
+          shared = undefined
+        }
         if ('result' in outcome) await onResult(test, outcome.result)
         else await onFailure(test, outcome.error)
       }
+      await shared?.end()
     }
     await Promise.all(Array.from({ length: serial ? 1 : this.globalConfig.maxWorkers }, runInTurn))
   }
-
-  private run({ path, context }: Test): Promise<SpecOutcome> {
-    // The path is only for people who look at the list of processes.
-    const child = fork(program, [path], { execArgv: ['--disable-warning=ExperimentalWarning'] })
-    child.send({ path, globalConfig: this.globalConfig, config: context.config } satisfies SpecFile)
-    return outcomeOf(child)
-  }
 }
 
-function outcomeOf(child: ChildProcess): Promise<SpecOutcome> {
-  return new Promise((resolve, reject) => {
-    let outcome: SpecOutcome | undefined
-    child.once('message', (message) => {
-      outcome = message as SpecOutcome
-    })
+/** For a file that measures the memory of its process or changes the settings of V8. */
+function needsOwnProcess(path: string): boolean {
+  return /memoryUsage|node:v8|getActiveResourcesInfo/.test(readFileSync(path, 'utf8'))
+}
+
+/** A file that failed may have left anything behind. */
+function passed(outcome: SpecOutcome): boolean {
+  return 'result' in outcome && outcome.result.numFailingTests === 0 && !outcome.result.testExecError
+}
+
+type SpecProcess = ReturnType<typeof startSpecProcess>
+
+/** A process that is larger is ended, so that four of them leave room for the programs that specs start. */
+const MAX_MEMORY_MB = 800
+
+function startSpecProcess() {
+  const child = fork(program, { execArgv: ['--disable-warning=ExperimentalWarning'] })
+  let memoryMb = 0
+  // `close` also comes after the last message; on a busy machine `exit` may come before it.
+  const closed = new Promise<string>((resolve, reject) => {
     child.once('error', reject)
-    // Not before the exit, which ends the programs that the spec file started. `close` also comes after the last message; on a busy machine
-    // `exit` may come before it.
-    child.once('close', (code, signal) => {
-      const message = `The process of the spec file ended with ${signal ?? code} before its tests did.`
-      resolve(outcome ?? { error: { message, stack: message, type: 'Error' } as SerializableError })
-    })
+    child.once('close', (code, signal) => resolve(`${signal ?? code}`))
   })
+  closed.catch(() => {})
+  const exited = new Promise((resolve) => child.once('exit', resolve))
+  return {
+    async run(file: SpecFile): Promise<SpecOutcome> {
+      const reply = new Promise<SpecOutcome>((resolve) => {
+        child.once('message', (message) => resolve(message as SpecOutcome))
+      })
+      child.send(file)
+      const outcome = await Promise.race([reply, closed])
+      if (typeof outcome !== 'string') {
+        memoryMb = outcome.memoryMb
+        return outcome
+      }
+      const message = `The process of the spec file ended with ${outcome} before its tests did.`
+      return { error: { message, stack: message, type: 'Error' } as SerializableError, memoryMb }
+    },
+    isLarge: () => memoryMb > MAX_MEMORY_MB,
+    /** Also ends the programs that spec files started. */
+    async end(): Promise<void> {
+      if (child.connected) child.disconnect()
+      // Node emits no `close` after this.
+      await exited
+    },
+  }
 }
