@@ -1,5 +1,5 @@
 import { createRequire, registerHooks } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { TestResult } from '@jest/test-result'
 import type { Circus, Config } from '@jest/types'
@@ -21,8 +21,10 @@ process.on('message', async (file: SpecFile) => {
 process.once('disconnect', () => process.exit(0))
 provideGlobals()
 
-/** Runs one spec file with jest's own framework (jest-circus), which needs only a small part of a jest runtime. Modules stay loaded for the next file. */
+/** Runs one spec file with jest's own framework (jest-circus), which needs only a small part of a jest runtime. */
 async function run({ path, globalConfig, config }: SpecFile): Promise<TestResult> {
+  // For people who look at the list of processes.
+  process.title = `spec ${relative(config.rootDir, path)}`
   // Node shows 10 lines, which are often all of a library.
   Error.stackTraceLimit = 100
   leaveOut('@jest/transform')
@@ -44,7 +46,8 @@ async function run({ path, globalConfig, config }: SpecFile): Promise<TestResult
     requireModule: require,
     unstable_shouldLoadAsEsm: () => true,
     unstable_importModule: (module: string) => import(pathToFileURL(module).href),
-    setGlobalsForRuntime: (globals: Omit<Globals, 'jest'>) => setGlobals({ ...globals, jest: jest as Globals['jest'] }),
+    setGlobalsForRuntime: (globals: Omit<Globals, 'jest'>) =>
+      setGlobals({ ...globals, jest: jest as Globals['jest'] }),
     enterTestCode: () => {},
     leaveTestCode: () => {},
   }
