@@ -6,7 +6,7 @@ import { charactersOf, compile, countSteps } from './backtracking-steps.ts'
 
 const root = join(import.meta.dirname, '../..')
 /** From a text of this length to one of twice the length, linear work grows by 2, quadratic by 4. */
-const LENGTH = 200
+const LENGTH = 400
 const MAX_GROWTH = 3
 /** Cubic and exponential work exceed it and count as infinite; quadratic work needs less. */
 const MAX_STEPS = 10_000_000

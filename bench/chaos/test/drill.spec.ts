@@ -24,10 +24,10 @@ describeWith('redis-server')('the chaos drill', () => {
         only,
         seconds: 10,
         // Some of them may be erased before they are reached.
-        minimum: { deliveries: 800, erased: 3 },
+        minimum: { deliveries: 1500, erased: 3 },
         every: 1.2,
-        rate: 400,
-        devices: 1000,
+        rate: 800,
+        devices: 2000,
         size: 'small',
         sendTimeout: 60,
         fairness: 0,
@@ -39,7 +39,7 @@ describeWith('redis-server')('the chaos drill', () => {
         broken: [],
       })
       expect(report.faults.length).toBeGreaterThanOrEqual(5)
-      expect(report.deliveries).toBeGreaterThan(500)
+      expect(report.deliveries).toBeGreaterThan(1000)
       expect(report.erased).toBeGreaterThan(3)
       expect(report.samples).toBeGreaterThan(5)
       expect(report.events.entries).toBeGreaterThan(100)

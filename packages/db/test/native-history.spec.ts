@@ -455,7 +455,8 @@ describe('a click', () => {
     expect(await counter(taskId, 'fcm')).toMatchObject({ received: 200, clicked: 200 })
   })
 
-  it('locks the message that waits before its receipt, as an acknowledgement does', async () => {
+  /** A message that a vendor took, with its copy in the device's inbox. */
+  async function taskWithCopy(): Promise<{ taskId: number; a: number }> {
     const [a] = (await devices(1)) as [number]
     const taskId = await sentTask([a])
     await db.pool.query(
@@ -463,6 +464,11 @@ describe('a click', () => {
        VALUES ($1, $2, $3, now() + interval '1 day', now(), true)`,
       [taskId, a, app],
     )
+    return { taskId, a }
+  }
+
+  it('locks the message that waits before its receipt, as an acknowledgement does', async () => {
+    const { taskId, a } = await taskWithCopy()
     const client = await db.pool.connect()
     try {
       await client.query('BEGIN')
@@ -488,13 +494,7 @@ describe('a click', () => {
   })
 
   it('of an acknowledged copy is recorded although the reply to the first statement was lost', async () => {
-    const [a] = (await devices(1)) as [number]
-    const taskId = await sentTask([a])
-    await db.pool.query(
-      `INSERT INTO inbox (task_id, device_id, app_id, expires_at, sent_at, is_copy)
-       VALUES ($1, $2, $3, now() + interval '1 day', now(), true)`,
-      [taskId, a, app],
-    )
+    const { taskId, a } = await taskWithCopy()
     const query = db.pool.query.bind(db.pool) as (...args: unknown[]) => Promise<unknown>
     let lost = 0
     const spy = jest.spyOn(db.pool, 'query').mockImplementation((async (...args: unknown[]) => {

@@ -44,12 +44,9 @@ export default class SpecProcesses {
           globalConfig: this.globalConfig,
           config: test.context.config,
         })
-        if (alone) await specProcess.end()
-        else if (passed(outcome) && !specProcess.isLarge()) shared = specProcess
-        else {
-          await specProcess.end()
-          shared = undefined
-        }
+        const stays = !alone && passed(outcome) && !specProcess.isLarge()
+        if (!stays) await specProcess.end()
+        if (!alone) shared = stays ? specProcess : undefined
         if ('result' in outcome) await onResult(test, outcome.result)
         else await onFailure(test, outcome.error)
       }
