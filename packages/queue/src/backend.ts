@@ -1,5 +1,5 @@
 import { sleep } from '@herald/async'
-import type { IQueueBackend, Processor, Queue, Worker } from 'bullmq'
+import type { IQueueBackend, JobsOptions, Processor, Queue, Worker } from 'bullmq'
 
 export type BullQueue = Queue<unknown, void, string, unknown, void, string, IQueueBackend, unknown>
 export type BullWorker = Worker<unknown, void, string, IQueueBackend, never, unknown>
@@ -12,13 +12,15 @@ export type QueueCounts = {
   paused: boolean
 }
 
+export type NewJob = { name: string; data: unknown; opts: JobsOptions & { jobId: string } }
+
 /** The part that differs between Redis and Postgres. */
 export type Backend = {
   kind: 'redis' | 'postgres'
-  /** Up to this number, jobs that are added together are cheaper one by one. */
-  addedSingly: number
   /** Does not wait for the server; an unreachable one fails the later calls, within the caller's limit. */
   openQueue(name: string): BullQueue
+  /** Stores a job together with those of other queues. Unset: the jobs of each queue are stored by themselves. */
+  add?(queue: BullQueue, job: NewJob): Promise<void>
   /** Counts that may be a second old if `isApproximate`. Unset: BullMQ counts. */
   counts?(queue: BullQueue, isApproximate?: boolean): Promise<QueueCounts>
   /** Waiting jobs of the high lane; may be a little old. Unset: BullMQ counts. */
@@ -29,6 +31,10 @@ export type Backend = {
   /** Rejects when the server does not answer. */
   ping(): Promise<unknown>
   close(): Promise<void>
+}
+
+export function addJob(queue: BullQueue, { name, data, opts }: NewJob): Promise<unknown> {
+  return queue.add(name, data, opts)
 }
 
 /** Connections for queries of a queue in Postgres; the workers of a process share one more for LISTEN. */

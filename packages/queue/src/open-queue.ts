@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Lane } from '@herald/domain'
 import type { JobType } from 'bullmq'
-import type { Backend, BullQueue, QueueCounts } from './backend.ts'
+import { addJob, type Backend, type BullQueue, type NewJob, type QueueCounts } from './backend.ts'
 import { answerWithin } from './errors.ts'
 import { createJobWriter } from './job-writer.ts'
 import type { QueueLog } from './log.ts'
@@ -67,10 +67,10 @@ export async function openQueues(options: {
 
   function openHandle(name: string) {
     const queue = backend.openQueue(name)
-    const addOne = ({ name: job, data, opts }: StoredJob) => queue.add(job, data, opts)
-    const store = (jobs: StoredJob[]) =>
-      jobs.length <= backend.addedSingly ? Promise.all(jobs.map(addOne)) : queue.addBulk(jobs)
-    return { queue, add: createJobWriter<StoredJob>({ label: `the queue ${name}`, limitMs, store }) }
+    const { add } = backend
+    if (add) return { queue, add: (job: NewJob) => add(queue, job) }
+    const store = (jobs: NewJob[]) => (jobs.length === 1 ? addJob(queue, jobs[0]!) : queue.addBulk(jobs))
+    return { queue, add: createJobWriter<NewJob>({ label: `the queue ${name}`, limitMs, store }) }
   }
 
   const ask = <T>(name: QueueName, question: (queue: BullQueue) => Promise<T>) =>
@@ -161,12 +161,6 @@ export async function openQueues(options: {
 
 // On Postgres the waiting jobs of a paused queue have a state that is missing in BullMQ's types.
 const countedStates = ['wait', 'paused', 'prioritized', 'active', 'completed', 'failed'] as JobType[]
-
-type StoredJob = {
-  name: string
-  data: unknown
-  opts: { jobId: string; attempts: 1; stackTraceLimit: 0; timestamp?: number; priority?: number }
-}
 
 /**
  * Ids are unique across processes and restarts: BullMQ silently ignores a job whose id exists, and its own counter starts

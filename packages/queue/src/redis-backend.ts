@@ -53,7 +53,6 @@ export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: n
 
   return {
     kind: 'redis',
-    addedSingly: 1,
     openQueue: (name) => {
       const queue = new Queue(name, {
         ...shared(name),

@@ -3,7 +3,9 @@ import { until } from '@herald/testkit'
 import { type TestDatabase, testDatabase } from '@herald/testkit/database'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import pg from 'pg'
+import { QueueUnavailable } from '../src/errors.ts'
 import { nativeQueue, openQueues, pushQueue } from '../src/index.ts'
+import { encodePushJob } from '../src/push-job.ts'
 import { alive, job, recordingLog } from './jobs.ts'
 
 const name = pushQueue('fcm')
@@ -97,18 +99,34 @@ describe('queues on Postgres', () => {
     await queues.close()
   })
 
-  it('creates temporary tables for many jobs only', async () => {
+  it('stores jobs that are added together with one statement, in their order and without temporary tables', async () => {
     const queues = await open()
+    const names = channels.flatMap((channel) => (channel === 'native' ? [] : pushQueue(channel)))
+    const ids = Array.from({ length: 20 }, (_, id) => id)
+    await Promise.all(ids.flatMap((id) => names.map((queue) => queues.add(queue, job(id)))))
+    const stored = await ask(
+      `SELECT queue, xmin::text AS statement, array_agg(data ORDER BY seq) AS jobs FROM bullmq.job GROUP BY 1, 2 ORDER BY 1`,
+    )
+    expect(stored.map(({ queue }) => queue)).toEqual(names.toSorted())
+    expect(new Set(stored.map(({ statement }) => statement)).size).toBe(1)
+    for (const { jobs } of stored) expect(jobs).toEqual(ids.map((id) => encodePushJob(job(id))))
     // Postgres creates the schema with the first temporary table of a session.
-    const temporary = async () =>
-      (await ask(`SELECT FROM pg_namespace WHERE nspname LIKE 'pg_temp_%'`)).length
-    const add = (count: number) =>
-      Promise.all(Array.from({ length: count }, (_, id) => queues.add(name, job(id))))
-    await add(16)
-    expect([await queues.depth(name), await temporary()]).toEqual([16, 0])
-    await add(100)
-    expect(await queues.depth(name)).toBe(116)
-    expect(await temporary()).toBeGreaterThan(0)
+    expect(await ask(`SELECT FROM pg_namespace WHERE nspname LIKE 'pg_temp_%'`)).toEqual([])
+    await queues.close()
+  })
+
+  it('reports each job of a statement that failed', async () => {
+    const queues = await open()
+    await queues.add(name, job(0))
+    await ask('ALTER TABLE bullmq.job RENAME TO moved')
+    const added = await Promise.allSettled([1, 2, 3].map((id) => queues.add(name, job(id))))
+    const reason = new QueueUnavailable(
+      'the queue in Postgres cannot be written to: relation "job" does not exist',
+    )
+    expect(added).toEqual(added.map(() => ({ status: 'rejected', reason })))
+    await ask('ALTER TABLE bullmq.moved RENAME TO job')
+    await queues.add(name, job(4))
+    expect(await queues.depth(name)).toBe(2)
     await queues.close()
   })
 
