@@ -67,7 +67,7 @@ export async function openPostgres(url: string, log: QueueLog, limitMs: number):
   pool.on('error', (error) => warn({ reason: reasonOf(error) }, 'a queue connection to Postgres was lost'))
 
   const createWorkerBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (...args) => {
-    const backend = slowDownOnError(createPostgresBackend(...args))
+    const backend = answerLocally(slowDownOnError(createPostgresBackend(...args)))
     const recover = backend.moveStalledJobsToWait.bind(backend)
     // Without active jobs none is stalled. Every worker would ask twice per minute.
     backend.moveStalledJobsToWait = async () => ((await observe(args[0])).active > 0 ? recover() : [])
@@ -164,6 +164,25 @@ async function storeJobs(jobs: QueuedJob[]): Promise<void> {
 }
 
 const noJobs = { waiting: 0, active: 0, completed: 0, failed: 0, paused: false }
+
+/**
+ * What BullMQ asks when it finds no job: until when the queue is limited, and when the next delayed job is due. Herald has neither. Every
+ * job that is added wakes the workers of its queue in all processes, and each of them would ask twice.
+ */
+const answers = new Map<string, object>([
+  ['next_signal', { rate_limit_ttl: 0, next_delay: null }],
+  ['next_delay', { next_delay: null }],
+])
+
+function answerLocally(backend: PostgresQueueBackend): PostgresQueueBackend {
+  const statements = backend as unknown as { run(name: string, values: unknown[]): Promise<unknown> }
+  const run = statements.run.bind(backend)
+  statements.run = async (name, values) => {
+    const answer = answers.get(name)
+    return answer ? { rows: [answer], rowCount: 1 } : run(name, values)
+  }
+  return backend
+}
 
 /** The jobs of all queues with one statement; BullMQ has one per queue, and another that says whether it is paused. */
 async function countJobs(pool: pg.Pool): Promise<Map<string, QueueCounts>> {

@@ -130,6 +130,26 @@ describe('queues on Postgres', () => {
     await queues.close()
   })
 
+  it('does not ask for delayed jobs and limits, which Herald does not have', async () => {
+    await ask(`ALTER DATABASE ${new URL(database.url).pathname.slice(1)} SET track_functions = 'all'`)
+    const queues = await open()
+    let handled = 0
+    queues.work(name, { concurrency: 2, onDead: alive }, async () => {
+      handled += 1
+    })
+    for (let id = 1; id <= 3; id++) {
+      await queues.add(name, job(id))
+      await until(() => handled === id)
+    }
+    // Sessions report what they called at their end.
+    await queues.close()
+    const called = async () =>
+      (await ask('SELECT funcname FROM pg_stat_user_functions')).map(({ funcname }) => funcname)
+    await until(async () => (await called()).includes('move_to_completed'), { what: 'the report' })
+    for (const never of ['next_signal', 'next_delay', 'rate_limit_effective'])
+      expect(await called()).not.toContain(never)
+  })
+
   it('counts the jobs of each queue, and those of many queues with one statement', async () => {
     const queues = await open()
     const other = pushQueue('apns')
