@@ -3,10 +3,10 @@ import type { IQueueBackend } from 'bullmq'
 type Fetching = Pick<IQueueBackend, 'moveToActive' | 'waitForJob'>
 
 /**
- * After each job BullMQ asks Redis for another one and then waits for the marker that says that there may be jobs. Taking a job sets that
- * marker, so the wait ends at once and it asks again: three questions for one job, which cost more than the job's row does. This leaves
- * out the question before the wait, because the one after it finds the same jobs. If that one finds a job, there is a backlog, and
- * BullMQ asks without waiting until it is empty.
+ * After each job BullMQ asks for another one and then waits until there may be jobs. On Redis taking a job sets the marker for which it
+ * waits, so the wait ends at once and it asks again: three questions for one job, which cost more than the job's row does. On Postgres
+ * the wait begins by asking whether a job is waiting. This leaves out the question before the wait, because the one after it finds the
+ * same jobs. If that one finds a job, there is a backlog, and BullMQ asks without waiting until it is empty.
  */
 export function fetchOncePerWake<B extends Fetching>(backend: B): B {
   const fetch = backend.moveToActive.bind(backend)

@@ -29,6 +29,7 @@ import {
   workerTimes,
 } from './backend.ts'
 import { asUnavailable, reasonOf } from './errors.ts'
+import { fetchOncePerWake } from './fetch-once.ts'
 import { createJobWriter } from './job-writer.ts'
 import { type QueueLog, throttleLog } from './log.ts'
 import { asConnectionError, isTransient } from './postgres-errors.ts'
@@ -67,7 +68,7 @@ export async function openPostgres(url: string, log: QueueLog, limitMs: number):
   pool.on('error', (error) => warn({ reason: reasonOf(error) }, 'a queue connection to Postgres was lost'))
 
   const createWorkerBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (...args) => {
-    const backend = answerLocally(slowDownOnError(createPostgresBackend(...args)))
+    const backend = fetchOncePerWake(answerLocally(slowDownOnError(createPostgresBackend(...args))))
     const recover = backend.moveStalledJobsToWait.bind(backend)
     // Without active jobs none is stalled. Every worker would ask twice per minute.
     backend.moveStalledJobsToWait = async () => ((await observe(args[0])).active > 0 ? recover() : [])
