@@ -38,6 +38,8 @@ const MAX_GROUPS = 3
  * of the worker that runs the job, costs as much for one request as for ten.
  */
 const MIN_GROUP = MAX_GROUP / 2
+/** A group that takes longer waits for a connection that does not answer. Without this the others would wait for MIN_GROUP requests. */
+const SLOW_GROUP_MS = 1_000
 /** Maximum number of event loop turns that a group waits for more requests: a few milliseconds when busy, none when idle. */
 const MAX_TURNS = 8
 
@@ -76,7 +78,9 @@ export function createAcceptor(deps: {
   const isBusy = createBusyCheck()
   const mayWait = createBundleRoom(deps.db)
   const waiting = createFairQueue<Waiting>(MAX_WAITING)
-  const running = new Set<Promise<void>>()
+  /** When each group in progress began, the oldest first. */
+  const running = new Map<Promise<void>, number>()
+  let slowTimer: NodeJS.Timeout | undefined
   const adding = new Set<Promise<void>>()
 
   /** Waits until a turn of the event loop brings no further request, so that requests read together share a group. */
@@ -94,17 +98,20 @@ export function createAcceptor(deps: {
   }
 
   function startGroups(): void {
-    while (
-      waiting.size() > 0 &&
-      running.size < MAX_GROUPS &&
-      (running.size === 0 || waiting.size() >= MIN_GROUP)
-    ) {
+    while (waiting.size() > 0 && running.size < MAX_GROUPS) {
+      const [oldest = Number.NEGATIVE_INFINITY] = running.values()
+      const untilSlow = SLOW_GROUP_MS - (performance.now() - oldest)
+      if (waiting.size() < MIN_GROUP && untilSlow > 0) {
+        clearTimeout(slowTimer)
+        slowTimer = setTimeout(startGroups, untilSlow).unref()
+        return
+      }
       const group = waiting.take(MAX_GROUP)
       const work = acceptGroup(group).finally(() => {
         running.delete(work)
         collect()
       })
-      running.add(work)
+      running.set(work, performance.now())
     }
   }
 
@@ -195,10 +202,11 @@ export function createAcceptor(deps: {
       }),
     async close() {
       while (running.size > 0 || waiting.size() > 0) {
-        await Promise.all(running)
+        await Promise.all(running.keys())
         // A group that is being collected starts in a later turn of the event loop.
         await nextTurn()
       }
+      clearTimeout(slowTimer)
       // The planner would enqueue a lost job again, but only seconds after its turn.
       await Promise.all(adding)
     },

@@ -9,16 +9,22 @@ const READ_EVERY_MS = 500
  */
 export function createBundleRoom(db: Database): () => boolean {
   let isFull = false
+  /** The end of the last reading. */
   let readAt = Number.NEGATIVE_INFINITY
   function read(): void {
-    readAt = performance.now()
-    countWaitingBundles(db).then(
-      (count) => {
-        isFull = count >= MAX_WAITING_BUNDLES
-      },
-      // The commit that asks will fail too.
-      () => {},
-    )
+    // One reading at a time: a slow one must not take the connections of the commits.
+    readAt = Number.POSITIVE_INFINITY
+    countWaitingBundles(db)
+      .then(
+        (count) => {
+          isFull = count >= MAX_WAITING_BUNDLES
+        },
+        // The commit that asks will fail too.
+        () => {},
+      )
+      .finally(() => {
+        readAt = performance.now()
+      })
   }
   // The first reading looks for the days with open work, which takes a second if a year is kept: not while pushes are accepted.
   read()

@@ -113,7 +113,7 @@ export async function enqueue(
         // The queue of a vendor channel has one lane and needs no priorities.
         .add(
           queue,
-          bundle === undefined ? { certificateIds, batches } : { certificateIds, batches, bundle },
+          { certificateIds, batches, bundle },
           { lane: certificateIds.length === 0 ? lane : 'high', releasedAt },
         )
         .catch((error) =>

@@ -14,7 +14,8 @@ type Length = { ahead: number; nextAt: number }
 /**
  * Returns whether a queue is too long to add a small push to it directly. Such a push bypasses the feeder and its windows; with
  * thousands of them from one application the pushes of all others would wait. Uses the last known length without waiting, which is 0
- * until the queue has answered. One reading of a queue is in progress at a time: a slow queue is the one whose length matters.
+ * until the queue has answered. One reading of a queue is in progress at a time: a slow queue is the one whose length matters. A queue
+ * that fails is too long: released without a job, the pushes of an outage would all be added at its end, before those of others.
  */
 export function createBacklogCheck(
   queues: Pick<PushQueues, 'ahead'>,
@@ -37,7 +38,7 @@ export function createBacklogCheck(
     try {
       length.ahead = await queues.ahead(queue)
     } catch {
-      // The last length stays: while the queue is down, pushes may as well wait for the feeder.
+      length.ahead = Math.max(length.ahead, BACKLOG_JOBS)
     }
     length.nextAt = performance.now() + PAUSE_MS
   }

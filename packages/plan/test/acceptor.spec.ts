@@ -185,6 +185,22 @@ describe('an acceptor', () => {
     await acceptor.close()
   })
 
+  it('does not let others wait for a group that does not end', async () => {
+    const stuck = Promise.withResolvers<void>()
+    let commits = 0
+    const query = async (statement: { name: string; text: string }) => {
+      if (isAccept(statement) && commits++ === 0) await stuck.promise
+      return db.pool.query(statement)
+    }
+    const acceptor = open({ ...db, pool: { query } } as unknown as Database)
+    const first = acceptor.accept(task())
+    await until(() => commits === 1)
+    for (let n = 0; n < 3; n++) expect(await known((await acceptor.accept(task())).taskId)).toBe(true)
+    stuck.resolve()
+    await first
+    await acceptor.close()
+  })
+
   it('closes when the jobs of accepted tasks are added', async () => {
     const added = Promise.withResolvers<void>()
     const acceptor = open(db, { ahead: async () => 0, add: () => added.promise })

@@ -37,7 +37,7 @@ import { createSharedListener } from './shared-listener.ts'
 
 /** NOTIFY wakes a worker; this is the delay when a notification is lost. One statement looks for the workers of all queues. */
 const LOOK_MS = 20_000
-/** A worker that looks by itself needs four queries, for each of 17 queues. */
+/** A worker that looks by itself needs two queries, for each of 17 queues. */
 const blockSeconds = 600
 
 /** BullMQ announces the jobs of all queues on it, each with the name of its queue. */
@@ -68,7 +68,8 @@ export async function openPostgres(url: string, log: QueueLog, limitMs: number):
   pool.on('error', (error) => warn({ reason: reasonOf(error) }, 'a queue connection to Postgres was lost'))
 
   const createWorkerBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (...args) => {
-    const backend = fetchOncePerWake(answerLocally(slowDownOnError(createPostgresBackend(...args))))
+    const { backend, foundNone } = fetchOncePerWake(slowDownOnError(createPostgresBackend(...args)))
+    leaveOutStatements(backend, foundNone)
     const recover = backend.moveStalledJobsToWait.bind(backend)
     // Without active jobs none is stalled. Every worker would ask twice per minute.
     backend.moveStalledJobsToWait = async () => ((await observe(args[0])).active > 0 ? recover() : [])
@@ -160,8 +161,9 @@ async function storeJobs(jobs: QueuedJob[]): Promise<void> {
   const entries = jobs.map(({ queue, job: { name, data, opts } }) =>
     new Job(queue, name, data, opts, opts.jobId).toFlowEntry(),
   )
-  const results = (await first!.queue.backend.addFlow(entries)) ?? []
-  for (const [error] of results) if (error) throw error
+  // A queue that is being closed would not answer.
+  const { queue } = jobs.find((one) => !one.queue.closing) ?? first!
+  for (const [error] of await queue.backend.addFlow(entries)) if (error) throw error
 }
 
 const noJobs = { waiting: 0, active: 0, completed: 0, failed: 0, paused: false }
@@ -175,14 +177,19 @@ const answers = new Map<string, object>([
   ['next_delay', { next_delay: null }],
 ])
 
-function answerLocally(backend: PostgresQueueBackend): PostgresQueueBackend {
-  const statements = backend as unknown as { run(name: string, values: unknown[]): Promise<unknown> }
+/** `foundNone` is called when a wait began and no job was waiting. */
+function leaveOutStatements(backend: PostgresQueueBackend, foundNone: () => void): void {
+  type Run = (name: string, values: unknown[]) => Promise<{ rows: object[] }>
+  const statements = backend as unknown as { run: Run }
   const run = statements.run.bind(backend)
   statements.run = async (name, values) => {
     const answer = answers.get(name)
-    return answer ? { rows: [answer], rowCount: 1 } : run(name, values)
+    if (answer) return { rows: [answer] }
+    const result = await run(name, values)
+    const [row] = result.rows
+    if (name === 'has_waiting_job' && row && 'present' in row && row.present === false) foundNone()
+    return result
   }
-  return backend
 }
 
 /** The jobs of all queues with one statement; BullMQ has one per queue, and another that says whether it is paused. */

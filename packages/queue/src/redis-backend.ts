@@ -80,7 +80,8 @@ export async function openRedis(address: RedisAddress, log: QueueLog, limitMs: n
         name,
         process,
         { ...shared(name), ...workerTimes, connection: workers, concurrency, drainDelay: 5 },
-        (...args): RedisQueueBackend => fetchOncePerWake(slowDownOnError(createRedisBackend(...args))),
+        (...args): RedisQueueBackend =>
+          fetchOncePerWake(slowDownOnError(createRedisBackend(...args))).backend,
       )
       const warnOfWorker = throttleLog(log.warn.bind(log))
       worker.on('error', (error) =>

@@ -8,7 +8,7 @@ function bench() {
   let waiting = 0
   let isMarked = false
   let asked = 0
-  const backend = fetchOncePerWake<Backend>({
+  const { backend } = fetchOncePerWake<Backend>({
     async moveToActive() {
       asked++
       if (waiting === 0) return [null, '', 0, 0]
@@ -55,5 +55,39 @@ describe('fetching from Redis', () => {
     expect(await queue.run()).toBe(50)
     // One that found nothing after the last job, and one after the marker of that job.
     expect(queue.asked()).toBe(52)
+  })
+})
+
+describe('fetching from Postgres', () => {
+  /** A queue whose wait says whether a job is waiting. Returns how often it was asked for each of the jobs, which come alone. */
+  async function askedFor(jobs: number): Promise<number[]> {
+    let waiting = 0
+    let asked = 0
+    const { backend, foundNone } = fetchOncePerWake<Backend>({
+      async moveToActive() {
+        asked++
+        return waiting-- > 0 ? [{}, 'id', 0, 0] : [null, '', 0, 0]
+      },
+      async waitForJob() {
+        waiting = Math.max(0, waiting)
+        if (waiting > 0) return { score: 0 }
+        foundNone()
+        return null
+      },
+    } as unknown as Backend)
+    const counts: number[] = []
+    for (let n = 0; n < jobs; n++) {
+      asked = 0
+      // The wait that the job ends.
+      expect(await backend.waitForJob(1)).toBeNull()
+      waiting = 1
+      while ((await backend.moveToActive('token'))[0]);
+      counts.push(asked)
+    }
+    return counts
+  }
+
+  it('asks once for each job that came alone', async () => {
+    expect(await askedFor(4)).toEqual([1, 1, 1, 1])
   })
 })

@@ -130,6 +130,17 @@ describe('queues on Postgres', () => {
     await queues.close()
   })
 
+  it('stores the jobs of other queues while one is being closed', async () => {
+    const queues = await open()
+    const [closing, other] = [nativeQueue('gone'), pushQueue('apns')]
+    await Promise.all([queues.add(closing, job(1)), queues.add(other, job(2))])
+    const added = [queues.add(closing, job(3)), queues.add(other, job(4))]
+    await queues.forget(closing)
+    await Promise.all(added)
+    expect([await queues.depth(closing), await queues.depth(other)]).toEqual([2, 2])
+    await queues.close()
+  })
+
   it('does not ask for delayed jobs and limits, which Herald does not have', async () => {
     await ask(`ALTER DATABASE ${new URL(database.url).pathname.slice(1)} SET track_functions = 'all'`)
     const queues = await open()

@@ -60,6 +60,15 @@ it('reports passed and failed tests with the line that failed', async () => {
   expect(outcome!.text).toContain('0.spec.ts:4')
 })
 
+it('reports a failed comparison of values that JSON does not know', async () => {
+  const [outcome] = await run(`
+    const circle = {}
+    circle.self = circle
+    it('compares', () => expect([1n, circle]).toEqual([2n, {}]))`)
+  expect(outcome).toMatchObject({ passed: 0, failures: ['compares'] })
+  expect(outcome!.text).toContain('2n')
+})
+
 const keepPid = 'globalThis.pids = [...(globalThis.pids ?? []), process.pid]'
 
 it('runs files in one process, each with its own tests, hooks, timers, mocks and environment variables', async () => {
@@ -112,6 +121,17 @@ it('fails a file that leaves something of the testkit open, ends its process, or
   expect(ended!.text).toBe('The process of the spec file ended with 0 before its tests did.')
   expect(broken!.text).toContain('no-such-file.ts')
   expect(rejected).toMatchObject({ passed: 0, failures: ['rejects'] })
+})
+
+it('fails a file for an error after its tests, and runs the next one', async () => {
+  const [late, next] = await runInTurn(
+    `it('passes', () => {})
+     import { afterAll } from '@jest/globals'
+     afterAll(() => void setImmediate(() => setImmediate(() => { throw new Error('too late') })))`,
+    `it('passes too', () => {})`,
+  )
+  expect(late!.text).toMatch(/An error outside of the tests of this file.*too late/)
+  expect(next).toMatchObject({ passed: 1, text: '' })
 })
 
 it('fakes timers without stopping streams and sockets', async () => {

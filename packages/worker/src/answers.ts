@@ -71,11 +71,13 @@ export function createAnswers(db: Database, onError: (error: unknown) => void): 
     if (gathered.size === 0 && takenFigures.length === 0) return
     const taken = gathered
     gathered = new Map()
-    writing = addAnswers(db, taken, takenFigures).catch((error) => {
+    const written = addAnswers(db, taken, takenFigures).catch((error) => {
       for (const [certificateId, answered] of taken) add(certificateId, answered)
       // The figures are dropped: added later, they would be counted in the wrong minute.
       onError(error)
     })
+    // An earlier write may still be in progress.
+    writing = Promise.all([writing, written]).then(() => {})
   }
   return {
     add,

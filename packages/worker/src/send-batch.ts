@@ -88,9 +88,7 @@ function eachCall(
 ): Promise<void> {
   if (count <= tokensPerCall) return send(0, count)
   const starts = Array.from({ length: Math.ceil(count / tokensPerCall) }, (_, i) => i * tokensPerCall)
-  return eachConcurrently(starts, Math.min(parallelCalls, starts.length), (start) =>
-    send(start, start + tokensPerCall),
-  )
+  return eachConcurrently(starts, parallelCalls, (start) => send(start, start + tokensPerCall))
 }
 
 async function sendCall(

@@ -38,7 +38,7 @@ type Usage = { inSlots: number; stalled: number; isSuspect: boolean }
  * one of the normal one. While a certificate has several slots, one job more of the high lane runs whose certificates have none: a job may take
  * seconds, and its certificate may have all slots. Within a lane the next job is that with the certificate that has the fewest slots, of several the one that
  * came first: the single push of one application does not wait for the many of another. A job whose vendor stops answering loses its
- * slot, so that it takes no turns from other applications; the certificate is suspect until another of its jobs ends without
+ * slot, so that it takes no turns from other applications; the certificate is suspect until its calls in another job end without
  * stalling. A suspect certificate has one slot, and its batches beyond that are put back: they would stall as well. A job of several
  * certificates keeps its slot until none of them gets answers.
  */
@@ -155,6 +155,12 @@ export function createSlots(options: {
     for (const result of ended) if (result.status === 'rejected') throw result.reason
   }
 
+  function trust(certificate: string): void {
+    const usage = usageOf(certificate)
+    usage.isSuspect = false
+    forgetIdle(certificate, usage)
+  }
+
   function runInSlot(
     certificates: readonly string[],
     work: (progress: Progress) => Promise<void>,
@@ -175,11 +181,7 @@ export function createSlots(options: {
       const end = () => {
         watch.stop()
         for (const certificate of certificates)
-          if (watch.hasCalled(certificate) && !watch.hasStalled(certificate)) {
-            const usage = usageOf(certificate)
-            usage.isSuspect = false
-            forgetIdle(certificate, usage)
-          }
+          if (watch.hasCalled(certificate) && !watch.hasStalled(certificate)) trust(certificate)
         if (!stalled) return leaveSlot(certificates)
         stalledJobs.delete(ended)
         for (const certificate of stalled) {
@@ -188,7 +190,13 @@ export function createSlots(options: {
           forgetIdle(certificate, usage)
         }
       }
-      const ended: Promise<void> = work(watch.progress).then(
+      // The calls of other certificates of the job may take much longer.
+      const progress: Progress = (phase, certificate) => {
+        watch.progress(phase, certificate)
+        if (phase === 'working' && watch.hasCalled(certificate) && !watch.hasStalled(certificate))
+          trust(certificate)
+      }
+      const ended: Promise<void> = work(progress).then(
         () => {
           end()
           resolve()

@@ -58,7 +58,12 @@ async function writeAll(
     return result.settled
   }
   const onRepeat = () => deps.metrics?.settleRepeated(channel)
-  const settled = await settleUntilKnown(deps.db, settlements, settle, onRepeat, until)
+  const settled = await settleUntilKnown(deps.db, settlements, settle, onRepeat, until).catch((error) => {
+    attempts.forEach(({ batch }, i) => {
+      if (batch.certificateId !== null) deps.answers.add(batch.certificateId, gathered[i]!)
+    })
+    throw error
+  })
   attempts.forEach(({ batch }, i) => {
     const settlement = settlements[i]!
     const isSettled = settled.has(batchName(batch.taskId, batch.id))

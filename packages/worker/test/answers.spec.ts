@@ -40,6 +40,29 @@ describe('answers and figures', () => {
     expect([apps, channels, certificates, sent]).toEqual([['a'], ['apns'], [7], [250]])
   })
 
+  it('are all written at the end of a flush, also by a write that began earlier', async () => {
+    const first = Promise.withResolvers<void>()
+    let asked = 0
+    const query = async () => {
+      if (asked++ === 0) await first.promise
+      return { rows: [] }
+    }
+    const slow = { pool: { query } }
+    const answers = createAnswers(slow as unknown as Database, () => {})
+    answers.add(7, 1)
+    await jest.advanceTimersByTimeAsync(ANSWERS_WRITTEN_MS)
+    answers.add(7, 1)
+    await jest.advanceTimersByTimeAsync(ANSWERS_WRITTEN_MS)
+    let isFlushed = false
+    const flushed = answers.flush().then(() => {
+      isFlushed = true
+    })
+    await jest.advanceTimersByTimeAsync(0)
+    expect([asked, isFlushed]).toEqual([2, false])
+    first.resolve()
+    await flushed
+  })
+
   it('write nothing while nothing happens', async () => {
     const answers = createAnswers(db, () => {})
     answers.settled(batch, { sent: 0, failed: 0 })

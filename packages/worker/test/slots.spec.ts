@@ -318,6 +318,24 @@ describe('a job of several certificates', () => {
     expect(started).toEqual(['mixed', 'second with b', 'fourth'])
   })
 
+  it('trusts a suspect one when its own calls have ended, while those of others go on', async () => {
+    const { add, end, hang, running, started, back } = harness(3)
+    add('b')
+    await turns()
+    await hang('b')
+    add('mixed', 'high', 'a', 'b')
+    await turns()
+    const { progress } = running.get('mixed')!
+    progress('calling', 'a')
+    progress('calling', 'b')
+    add('early', 'high', 'b')
+    progress('working', 'b')
+    add('late', 'high', 'b')
+    await turns()
+    expect({ started, back }).toEqual({ started: ['b', 'mixed', 'late'], back: ['early'] })
+    for (const name of ['b', 'mixed', 'late']) await end(name)
+  })
+
   it('ends with its work, also if batches of a suspect one cannot be put back', async () => {
     const { add, end, hang, left, slots } = harness(1)
     add('a')

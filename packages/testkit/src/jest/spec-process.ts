@@ -1,5 +1,6 @@
 import { createRequire, registerHooks } from 'node:module'
 import { dirname, join, relative } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { TestResult } from '@jest/test-result'
 import type { Circus, Config } from '@jest/types'
@@ -20,6 +21,13 @@ process.on('message', async (file: SpecFile) => {
 // The runner has no more spec files, or has ended. Timers and servers that a spec file left open must not keep the process.
 process.once('disconnect', () => process.exit(0))
 provideGlobals()
+
+/** While tests run, jest's framework has listeners of its own instead of these. */
+const lateErrors: string[] = []
+for (const event of ['uncaughtException', 'unhandledRejection'] as const)
+  process.on(event, (error: unknown) => {
+    lateErrors.push(error instanceof Error ? `${error.stack}` : String(error))
+  })
 
 /** Runs one spec file with jest's own framework (jest-circus), which needs only a small part of a jest runtime. */
 async function run({ path, globalConfig, config }: SpecFile): Promise<TestResult> {
@@ -55,6 +63,13 @@ async function run({ path, globalConfig, config }: SpecFile): Promise<TestResult
   const start = Date.now()
   const result = await runFramework(globalConfig, config, environment, runtime, path)
   jest.useRealTimers().restoreAllMocks()
+  // A timer that is due, or a rejection.
+  await sleep(0)
+  const [late] = lateErrors.splice(0)
+  if (late)
+    throw new Error(
+      `An error outside of the tests of this file, or of one before it in the same process: ${late}`,
+    )
   restoreVariables(variables)
   process.exitCode = undefined
   const end = Date.now()
@@ -63,6 +78,8 @@ async function run({ path, globalConfig, config }: SpecFile): Promise<TestResult
   const seconds = (end - start) / 1000
   return {
     ...result,
+    // The compared values. The messages name them; a BigInt or a circular value could not be sent.
+    testResults: result.testResults.map((one) => ({ ...one, failureDetails: [] })),
     leaks: false,
     perfStats: {
       ...result.perfStats,

@@ -86,7 +86,8 @@ function startSpecProcess() {
       const reply = new Promise<SpecOutcome>((resolve) => {
         child.once('message', (message) => resolve(message as SpecOutcome))
       })
-      child.send(file)
+      // A process that has just ended is reported by `closed`.
+      child.send(file, () => {})
       const outcome = await Promise.race([reply, closed])
       if (typeof outcome !== 'string') {
         memoryMb = outcome.memoryMb
