@@ -88,7 +88,10 @@ export async function acceptTasks(db: Database, entries: TaskToAccept[]): Promis
     missing.forEach(({ ord, drawn }, i) => {
       const taskId = found[i]
       if (taskId === undefined)
-        throw new PartlyAccepted(results, new Error('a task was neither inserted nor found by its request id'))
+        throw new PartlyAccepted(
+          results,
+          new Error('a task was neither inserted nor found by its request id'),
+        )
       // With the id that was drawn for it, the task is of the attempt whose reply was lost; the planner will enqueue its batches.
       results[ord] = { taskId, fresh: taskId === drawn, released: [] }
     })
