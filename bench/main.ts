@@ -25,6 +25,8 @@ import { measureTenants, quickTenantSizes, tenantSizes } from './pipeline/tenant
 import { measureWebhooks } from './pipeline/webhooks.ts'
 import { type Report, type Stamp, withFigures, withRatios } from './report.ts'
 
+// Programs and servers that the benchmark started end when it exits.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 const { quick, only, loaded } = readArgs()
 const devices = quick ? 100_000 : 1_000_000
 

@@ -25,6 +25,15 @@ export async function startTestServer(
   await sweep()
   const dir = mkdtempSync(join(tmpdir(), prefixOfRun()))
   const server = await startPostgres({ dir, durable: options.durable ?? false, settings: options.settings })
+  // Of a process that a signal ends; the next run removes the folder.
+  const kill = () => {
+    try {
+      process.kill(server.pid, 'SIGQUIT')
+    } catch {
+      // It has ended.
+    }
+  }
+  process.once('exit', kill)
   const urlOf = (database: string) => Object.assign(new URL(server.url), { pathname: `/${database}` }).href
   const admin = new pg.Client(urlOf('postgres'))
   admin.on('error', () => {})
@@ -54,6 +63,7 @@ export async function startTestServer(
     async stop() {
       await admin.end()
       await server.stop()
+      process.off('exit', kill)
       rmSync(dir, { recursive: true, force: true })
     },
   }
