@@ -38,7 +38,7 @@ const MAX_GROUPS = 3
  * of the worker that runs the job, costs as much for one request as for ten.
  */
 const MIN_GROUP = MAX_GROUP / 2
-/** A group that takes longer waits for a connection that does not answer. Without this the others would wait for MIN_GROUP requests. */
+/** A group that takes longer may wait for a connection that does not answer. The next one then starts with fewer than MIN_GROUP requests. */
 const SLOW_GROUP_MS = 1_000
 /** Maximum number of event loop turns that a group waits for more requests: a few milliseconds when busy, none when idle. */
 const MAX_TURNS = 8

@@ -7,6 +7,28 @@ afterEach(() => {
   jest.restoreAllMocks()
 })
 
+/** A queue that answers when told, on a clock that moves when told. */
+function slowQueue() {
+  const started = performance.now()
+  let later = 0
+  jest.spyOn(performance, 'now').mockImplementation(() => started + later)
+  const answers: PromiseWithResolvers<number>[] = []
+  const check = createBacklogCheck({
+    ahead: () => {
+      const answer = Promise.withResolvers<number>()
+      answers.push(answer)
+      return answer.promise
+    },
+  })
+  return {
+    answers,
+    isLong: (isBusy: boolean) => check(pushQueue('apns'), isBusy),
+    pass(ms: number) {
+      later += ms
+    },
+  }
+}
+
 describe('a queue', () => {
   it('is long while many jobs wait, and is read at most ten times per second', async () => {
     const started = performance.now()
@@ -39,45 +61,26 @@ describe('a queue', () => {
   })
 
   it('that answers slowly is read once at a time, and its answer counts', async () => {
-    const started = performance.now()
-    let later = 0
-    jest.spyOn(performance, 'now').mockImplementation(() => started + later)
-    const answers: PromiseWithResolvers<number>[] = []
-    const isLong = createBacklogCheck({
-      ahead: () => {
-        const answer = Promise.withResolvers<number>()
-        answers.push(answer)
-        return answer.promise
-      },
-    })
-    const apns = pushQueue('apns')
-    for (; later < 1000; later += 90) expect(isLong(apns, false)).toBe(false)
+    const { answers, isLong, pass } = slowQueue()
+    for (let reading = 0; reading < 12; reading++) {
+      expect(isLong(false)).toBe(false)
+      pass(90)
+    }
     expect(answers).toHaveLength(1)
     answers[0]!.resolve(64)
-    await until(() => isLong(apns, false))
-    later += 101
-    expect(isLong(apns, false)).toBe(true)
+    await until(() => isLong(false))
+    pass(101)
+    expect(isLong(false)).toBe(true)
   })
 
   it('that has not answered yet is not long, one that fails is', async () => {
-    const started = performance.now()
-    let later = 0
-    jest.spyOn(performance, 'now').mockImplementation(() => started + later)
-    const answers: PromiseWithResolvers<number>[] = []
-    const isLong = createBacklogCheck({
-      ahead: () => {
-        const answer = Promise.withResolvers<number>()
-        answers.push(answer)
-        return answer.promise
-      },
-    })
-    const apns = pushQueue('apns')
-    expect(isLong(apns, true)).toBe(false)
+    const { answers, isLong, pass } = slowQueue()
+    expect(isLong(true)).toBe(false)
     answers[0]!.reject(new Error('away'))
-    await until(() => isLong(apns, false))
-    later = 101
-    expect(isLong(apns, false)).toBe(true)
+    await until(() => isLong(false))
+    pass(101)
+    expect(isLong(false)).toBe(true)
     answers[1]!.resolve(0)
-    await until(() => !isLong(apns, true))
+    await until(() => !isLong(true))
   })
 })

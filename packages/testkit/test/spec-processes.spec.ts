@@ -124,14 +124,17 @@ it('fails a file that leaves something of the testkit open, ends its process, or
 })
 
 it('fails a file for an error after its tests, and runs the next one', async () => {
-  const [late, next] = await runInTurn(
-    `it('passes', () => {})
-     import { afterAll } from '@jest/globals'
-     afterAll(() => void setImmediate(() => setImmediate(() => { throw new Error('too late') })))`,
+  const throwLate = `
+    import { afterAll } from '@jest/globals'
+    afterAll(() => void setImmediate(() => setImmediate(() => { throw new Error('too late') })))`
+  const [late, next, failed] = await runInTurn(
+    `it('passes', () => {}); ${throwLate}`,
     `it('passes too', () => {})`,
+    `it('fails', () => expect(1).toBe(2)); ${throwLate}`,
   )
   expect(late!.text).toMatch(/An error outside of the tests of this file.*too late/)
   expect(next).toMatchObject({ passed: 1, text: '' })
+  expect(failed).toMatchObject({ failures: ['fails'] })
 })
 
 it('fakes timers without stopping streams and sockets', async () => {

@@ -39,7 +39,7 @@ async function run({ path, globalConfig, config }: SpecFile): Promise<TestResult
   forgetFramework()
   const { jest, fakeTimers } = createJestObject(config)
   const variables = { ...process.env }
-  // A failed spec often leaves resources open; reporting them would hide the failure.
+  // A failed spec often leaves resources open or errors behind; reporting them would hide the failure.
   let failed = false
   const environment = {
     global: globalThis,
@@ -66,7 +66,7 @@ async function run({ path, globalConfig, config }: SpecFile): Promise<TestResult
   // A timer that is due, or a rejection.
   await sleep(0)
   const [late] = lateErrors.splice(0)
-  if (late)
+  if (late && !failed)
     throw new Error(
       `An error outside of the tests of this file, or of one before it in the same process: ${late}`,
     )
