@@ -1,5 +1,6 @@
 import { sleep, within } from '@herald/async'
 import { letters, type VendorChannel } from '@herald/domain'
+import type { Faults } from '@herald/simulators'
 import type { Deployment } from './deployment.ts'
 import { lockTable, makeReadOnly, slowDisk } from './postgres-faults.ts'
 import { CONCURRENCY, type Processes } from './processes.ts'
@@ -23,6 +24,9 @@ export type PushInFlight = { task: number; device: number; channel: VendorChanne
 export async function makeFault(fault: Fault, targets: FaultTargets): Promise<void> {
   const { processes, db, postgres, queue, vendorFaults } = targets
   const during = () => sleep('seconds' in fault ? fault.seconds * 1000 : 0)
+  // A fault of a vendor that could not be ended would be taken for a failure of Herald.
+  const disturb = (channels: readonly VendorChannel[], faults: Faults) =>
+    vendorFaults.disturb(channels, faults, during).catch((error: Error) => targets.onBroken(error.message))
   switch (fault.kind) {
     case 'kill': {
       const victim = processOf(processes, fault.victim)
@@ -72,11 +76,11 @@ export async function makeFault(fault: Fault, targets: FaultTargets): Promise<vo
       processes.gatewayBalancer.cut()
       return
     case 'storm':
-      return vendorFaults.disturb(fault.channels, stormFaults(fault.storm, fault.share), during)
+      return disturb(fault.channels, stormFaults(fault.storm, fault.share))
     case 'vendor-refuses':
-      return vendorFaults.disturb([fault.channel], { refuseAuth: true }, during)
+      return disturb([fault.channel], { refuseAuth: true })
     case 'vendor-hangs':
-      return vendorFaults.disturb([fault.channel], { hang: 1 }, during)
+      return disturb([fault.channel], { hang: 1 })
   }
 }
 

@@ -20,11 +20,20 @@ export type VendorFaults = {
   disturb(channels: readonly VendorChannel[], faults: Faults, during: () => Promise<unknown>): Promise<void>
 }
 
-/** A simulator has one set of faults, so those that overlap in time are merged: the end of one must not end the others. */
+/**
+ * A simulator has one set of faults, so those that overlap in time are merged: the end of one must not end the others. Its faults are
+ * set by one call at a time: a call that overtakes another would leave a fault for ever.
+ */
 export function createVendorFaults({ setFaults }: Pick<Vendors, 'setFaults'>): VendorFaults {
   const active = new Map<VendorChannel, Set<Faults>>()
-  const apply = (channel: VendorChannel) =>
-    setFaults(channel, Object.assign({}, ...(active.get(channel) ?? [])))
+  const calls = new Map<VendorChannel, Promise<void>>()
+  const apply = (channel: VendorChannel) => {
+    const call = (calls.get(channel) ?? Promise.resolve())
+      .catch(() => {})
+      .then(() => setFaults(channel, Object.assign({}, ...(active.get(channel) ?? []))))
+    calls.set(channel, call)
+    return call
+  }
   return {
     async disturb(channels, faults, during) {
       for (const channel of channels) active.set(channel, (active.get(channel) ?? new Set()).add(faults))

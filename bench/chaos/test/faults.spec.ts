@@ -1,3 +1,4 @@
+import { sleep } from '@herald/async'
 import { acceptPlan } from '@herald/testkit/accept-plan'
 import { useDatabase } from '@herald/testkit/use-database'
 import { describe, expect, it } from '@jest/globals'
@@ -83,5 +84,51 @@ describe('the faults of a drill', () => {
     const { disturb } = createVendorFaults({ setFaults: async (_, faults) => void set.push(faults) })
     await disturb(['oppo'], { refuseAuth: true }, () => disturb(['oppo'], { throttle: 0.5 }, async () => {}))
     expect(set).toEqual([{ refuseAuth: true }, { refuseAuth: true, throttle: 0.5 }, { refuseAuth: true }, {}])
+  })
+
+  it('of a vendor end although the calls that end them take differently long', async () => {
+    const calls: { answer: () => void }[] = []
+    let faultsNow = {}
+    const { disturb } = createVendorFaults({
+      setFaults: (_, faults) =>
+        new Promise((resolve) => {
+          const answer = () => {
+            faultsNow = faults
+            resolve()
+          }
+          calls.push({ answer })
+        }),
+    })
+    const ending = Promise.withResolvers<void>()
+    const both = Promise.all([
+      disturb(['honor'], { throttle: 0.5 }, () => ending.promise),
+      disturb(['honor'], { latencyMs: 100 }, () => ending.promise),
+    ])
+    let open = true
+    void both.finally(() => {
+      open = false
+    })
+    ending.resolve()
+    // The simulator handles calls that are on their way together in reverse.
+    while (open) {
+      for (const { answer } of calls.splice(0).reverse()) answer()
+      await sleep(0)
+    }
+    expect(faultsNow).toEqual({})
+  })
+
+  it('of a vendor that cannot be ended are reported', async () => {
+    const { targets, steps } = targetsOf()
+    let calls = 0
+    const vendorFaults = createVendorFaults({
+      setFaults: async () => {
+        if (++calls > 1) throw new Error('the simulator of honor does not answer')
+      },
+    })
+    await makeFault(
+      { kind: 'vendor-refuses', channel: 'honor', seconds: 0, at: 0 },
+      { ...targets, vendorFaults },
+    )
+    expect(steps).toEqual(['the simulator of honor does not answer'])
   })
 })
