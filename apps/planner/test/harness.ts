@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ChannelAdapter } from '@herald/channels'
 import { type NewCertificate, saveCertificate } from '@herald/db/certificates'
-import { findImbalances, type Imbalance, taskCountersSql, taskStatesSql } from '@herald/db/readings'
+import { findImbalances, type Imbalance, subqueriesFor } from '@herald/db/readings'
 import { createApplication } from '@herald/db/tenants'
 import { type NewTask, type RecoveryPauses, type VendorChannel, vendorChannels } from '@herald/domain'
 import { type Acceptor, createAcceptor } from '@herald/plan'
@@ -157,18 +157,20 @@ export async function startHarness(
 
   // The two statements below have names, so that they are prepared: specs repeat them, and planning them takes longer than running them.
   const counters = async (taskId: number) => {
+    const { name, counters } = subqueriesFor(taskId)
     const { rows } = await db.pool.query({
-      name: 'counters-in-spec',
-      text: `SELECT channel, target, sent, received, failed, moved, expired, cancelled FROM ${taskCountersSql} c WHERE task_id = $1`,
+      name: `counters-in-spec@${name}`,
+      text: `SELECT channel, target, sent, received, failed, moved, expired, cancelled FROM ${counters} c WHERE task_id = $1`,
       values: [taskId],
     })
     return Object.fromEntries(rows.map(({ channel, ...counts }) => [channel, nonZero(counts)]))
   }
 
   const stateOf = async (taskId: number): Promise<string> => {
+    const { name, states } = subqueriesFor(taskId)
     const { rows } = await db.pool.query({
-      name: 'state-in-spec',
-      text: `SELECT state FROM ${taskStatesSql} t WHERE id = $1`,
+      name: `state-in-spec@${name}`,
+      text: `SELECT state FROM ${states} t WHERE id = $1`,
       values: [taskId],
     })
     return rows[0]?.state

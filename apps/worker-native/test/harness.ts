@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { saveCertificate } from '@herald/db/certificates'
-import { findEventImbalances, findImbalances, taskCountersSql } from '@herald/db/readings'
+import { findEventImbalances, findImbalances, subqueriesFor } from '@herald/db/readings'
 import { createApplication } from '@herald/db/tenants'
 import { type NewTask, type VendorChannel, vendorChannels } from '@herald/domain'
 import { createAcceptor } from '@herald/plan'
@@ -138,7 +138,7 @@ export async function openHarness(env: Record<string, string> = {}) {
     },
     async counters(taskId: number): Promise<Record<string, Record<string, number>>> {
       const { rows } = await db.pool.query(
-        `SELECT channel, target, sent, received, failed, moved, expired, cancelled FROM ${taskCountersSql} c WHERE task_id = $1`,
+        `SELECT channel, target, sent, received, failed, moved, expired, cancelled FROM ${subqueriesFor(taskId).counters} c WHERE task_id = $1`,
         [taskId],
       )
       return Object.fromEntries(

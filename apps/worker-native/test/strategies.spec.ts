@@ -1,4 +1,4 @@
-import { taskStatesSql } from '@herald/db/readings'
+import { subqueriesFor } from '@herald/db/readings'
 import { cancelTask, pauseTask, recordReceipts, resumeTask } from '@herald/db/tasks'
 import { until } from '@herald/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
@@ -28,7 +28,8 @@ describe('two gateways, a planner and vendors', () => {
       )
     ).rows.map(({ seconds }) => seconds)
   const stateOf = async (task: number) =>
-    (await harness.db.pool.query(`SELECT state FROM ${taskStatesSql} t WHERE id = $1`, [task])).rows[0].state
+    (await harness.db.pool.query(`SELECT state FROM ${subqueriesFor(task).states} t WHERE id = $1`, [task]))
+      .rows[0].state
 
   beforeAll(async () => {
     harness = await openHarness()

@@ -1,4 +1,4 @@
-import { dayOfId, type IdRange, inDays, inRange } from '../store/days.ts'
+import { dayOfId, daysOf, type IdRange, inDays, inRange } from '../store/days.ts'
 import { IDS_PER_DAY } from '../store/partitions.ts'
 
 /**
@@ -56,12 +56,34 @@ export function countLettersSql(status: string, letter: '.' | 's' | 'm'): string
   return `length(${status}) - length(replace(${status}, '${letter}', ''))`
 }
 
-/** All tasks with their states, as a subquery for statements that read every day: specs, drills and benchmarks. */
-export const taskStatesSql = `(SELECT t.id, t.app_id, t.paused, t.cancelling, t.unreachable, ${stateSql('t')} AS state
-  FROM task t ${memberSql('t', 'true')})`
+const statesIn = (
+  bundles: string,
+  tasks: string,
+) => `(SELECT t.id, t.app_id, t.paused, t.cancelling, t.unreachable, ${stateSql('t')} AS state
+  FROM task t ${memberSql('t', bundles)} WHERE ${tasks})`
 
-/** The counters of all tasks, also as a subquery. */
-export const taskCountersSql = `(SELECT c.task_id, c.channel, sum(c.target)::bigint AS target, sum(c.sent)::bigint AS sent,
+const countersIn = (
+  bundles: string,
+  counters: string,
+  tasks: string,
+) => `(SELECT c.task_id, c.channel, sum(c.target)::bigint AS target, sum(c.sent)::bigint AS sent,
     sum(c.received)::bigint AS received, sum(c.clicked)::bigint AS clicked, sum(c.failed)::bigint AS failed, sum(c.moved)::bigint AS moved,
     sum(c.expired)::bigint AS expired, sum(c.cancelled)::bigint AS cancelled
-  FROM (SELECT t.id AS task_id, c.* FROM task t ${memberSql('t', 'true')} CROSS JOIN LATERAL (${countersSql('t', 'true')}) c) c GROUP BY 1, 2)`
+  FROM (SELECT t.id AS task_id, c.* FROM task t ${memberSql('t', bundles)} CROSS JOIN LATERAL (${countersSql('t', counters)}) c
+    WHERE ${tasks}) c GROUP BY 1, 2)`
+
+/** All tasks with their states, as a subquery for statements that read every day: drills and benchmarks. */
+export const taskStatesSql = statesIn('true', 'true')
+
+/** The counters of all tasks, also as a subquery. */
+export const taskCountersSql = countersIn('true', 'true', 'true')
+
+/** The same for statements about one task, for specs: planning them for every day takes longer than running them. `name` is that of its day. */
+export function subqueriesFor(taskId: number) {
+  const { name = '', of } = daysOf([taskId])
+  return {
+    name,
+    states: statesIn(of('b.task_id'), of('t.id')),
+    counters: countersIn(of('b.task_id'), of('c.task_id'), of('t.id')),
+  }
+}

@@ -1,4 +1,4 @@
-export { taskCountersSql, taskStatesSql } from '../ledger/bundled-tasks.ts'
+export { subqueriesFor, taskCountersSql, taskStatesSql } from '../ledger/bundled-tasks.ts'
 export {
   type AuditPage,
   type AuditPlace,

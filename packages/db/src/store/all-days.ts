@@ -8,7 +8,15 @@ export async function* dayWindows(db: Database): AsyncGenerator<Days> {
   const today = dayOfId(firstTaskIdAt(Date.now()))
   let from = dayOfId(await firstPossible(db))
   for (; from + WINDOW_DAYS <= today; from += WINDOW_DAYS) yield daysWithin(from, from + WINDOW_DAYS)
-  yield daysFrom(from * IDS_PER_DAY)
+  if (from <= today) yield daysWithin(from, today + 1)
+  // Empty unless a clock was set back, and opening them takes longer than opening the others.
+  const future = Math.max(from, today + 1) * IDS_PER_DAY
+  if (await hasTaskSince(db, future)) yield daysFrom(future)
+}
+
+async function hasTaskSince(db: Database, id: number): Promise<boolean> {
+  const rows = await run<[number]>(db.pool, undefined, `SELECT id FROM task WHERE id >= ${id} LIMIT 1`, [])
+  return rows.length > 0
 }
 
 /**
@@ -29,11 +37,11 @@ const oldest = new WeakMap<Database['pool'], number>()
  * first call of a process begins with the oldest partition.
  */
 export async function oldestTaskId(db: Database): Promise<number> {
-  const end = firstTaskIdAt(Date.now())
+  const tomorrow = (dayOfId(firstTaskIdAt(Date.now())) + 1) * IDS_PER_DAY
   let from = oldest.get(db.pool) ?? (await firstPossible(db))
   for (let days = 1; ; days = WINDOW_DAYS) {
-    const to: number = (dayOfId(from) + days) * IDS_PER_DAY
-    const isLast = to > end
+    const isLast = from >= tomorrow
+    const to: number = Math.min((dayOfId(from) + days) * IDS_PER_DAY, tomorrow)
     const [row] = await run<[number]>(
       db.pool,
       undefined,
