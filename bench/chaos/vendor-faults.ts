@@ -22,7 +22,7 @@ export type VendorFaults = {
 
 /**
  * A simulator has one set of faults, so those that overlap in time are merged: the end of one must not end the others. Its faults are
- * set by one call at a time: a call that overtakes another would leave a fault for ever.
+ * set by one call at a time: a call that overtakes another would leave a fault forever.
  */
 export function createVendorFaults({ setFaults }: Pick<Vendors, 'setFaults'>): VendorFaults {
   const active = new Map<VendorChannel, Set<Faults>>()

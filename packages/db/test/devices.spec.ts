@@ -46,6 +46,30 @@ async function addDevices(appId: string, count: number): Promise<number[]> {
 }
 
 describe('binding', () => {
+  it('gets its turn although other devices take the token ten times in between', async () => {
+    const [deviceId] = await addDevices('busy', 1)
+    const taken = Object.assign(new Error('taken'), { code: '23505' })
+    let times = 0
+    const pool = Object.assign(Object.create(db.pool), {
+      connect: async () => {
+        const client = await db.pool.connect()
+        const query = client.query.bind(client) as (text: string, ...rest: unknown[]) => unknown
+        client.query = ((text: string, ...rest: unknown[]) =>
+          /^INSERT INTO binding/.test(text) && times++ < 10
+            ? Promise.reject(taken)
+            : query(text, ...rest)) as never
+        return client
+      },
+    })
+    await bind(
+      { ...db, pool },
+      { appId: 'busy', deviceId: deviceId!, channel: 'fcm', token: 'wanted', environment: 'production' },
+    )
+    const { rows } = await db.pool.query(`SELECT token FROM binding WHERE app_id = 'busy'`)
+    expect(rows).toEqual([{ token: 'wanted' }])
+    expect(times).toBeGreaterThan(10)
+  })
+
   it('leaves one device per token and one token per device after concurrent binds', async () => {
     const ids = await addDevices('race', 5)
     const tokens = ['a', 'b', 'c', 'd']

@@ -1,3 +1,4 @@
+import { retryWithBackoff } from '@herald/async'
 import {
   cardOf,
   type Environment,
@@ -29,6 +30,8 @@ export type NewBinding = {
 }
 
 const UNIQUE_VIOLATION = '23505'
+/** Devices that take a token from each other at the same time get it in turn. */
+const RACE_MS = 10_000
 
 /** The device was removed or erased since the caller found it, or has another push token. */
 export class DeviceGone extends Error {}
@@ -37,15 +40,14 @@ export class DeviceGone extends Error {}
  * Binds the device to this vendor token. Its former token on this channel is retired as `replaced`; if another device had the
  * token, that binding is retired as `moved`. Binding the same token again only renews `registered_at`. Throws DeviceGone.
  */
-export async function bind(db: Database, binding: NewBinding): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await retrying(() => inTransaction(db, (client) => bindOnce(client, binding)))
-    } catch (error) {
-      // Another device was bound to the same token between our select and our insert. It is visible now and will be retired.
-      if (codeOf(error) !== UNIQUE_VIOLATION || attempt === 5) throw error
-    }
-  }
+export function bind(db: Database, binding: NewBinding): Promise<void> {
+  return retryWithBackoff(() => retrying(() => inTransaction(db, (client) => bindOnce(client, binding))), {
+    // Another device was bound to the same token between our select and our insert. It is visible now and will be retired.
+    isTransient: (error) => codeOf(error) === UNIQUE_VIOLATION,
+    firstMs: 2,
+    maxMs: 200,
+    forMs: RACE_MS,
+  })
 }
 
 async function bindOnce(client: Runner, binding: NewBinding): Promise<void> {

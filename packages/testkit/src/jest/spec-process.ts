@@ -1,6 +1,6 @@
 import { createRequire, registerHooks } from 'node:module'
 import { dirname, join, relative } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { TestResult } from '@jest/test-result'
 import type { Circus, Config } from '@jest/types'
@@ -63,8 +63,9 @@ async function run({ path, globalConfig, config }: SpecFile): Promise<TestResult
   const start = Date.now()
   const result = await runFramework(globalConfig, config, environment, runtime, path)
   jest.useRealTimers().restoreAllMocks()
-  // A timer that is due, or a rejection.
+  // A timer that is due, or a rejection, and what the tests have left for the next two turns of the event loop.
   await sleep(0)
+  for (let turn = 0; turn < 2; turn++) await nextTurn()
   const [late] = lateErrors.splice(0)
   if (late && !failed)
     throw new Error(
