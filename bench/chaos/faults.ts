@@ -26,7 +26,9 @@ export async function makeFault(fault: Fault, targets: FaultTargets): Promise<vo
   const during = () => sleep('seconds' in fault ? fault.seconds * 1000 : 0)
   // A fault of a vendor that could not be ended would be taken for a failure of Herald.
   const disturb = (channels: readonly VendorChannel[], faults: Faults) =>
-    vendorFaults.disturb(channels, faults, during).catch((error: Error) => targets.onBroken(error.message))
+    vendorFaults
+      .disturb(channels, faults, during)
+      .catch((error: Error) => targets.onBroken(`faults of ${channels.join(', ')}: ${error.message}`))
   switch (fault.kind) {
     case 'kill': {
       const victim = processOf(processes, fault.victim)

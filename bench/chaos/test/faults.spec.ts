@@ -86,7 +86,7 @@ describe('the faults of a drill', () => {
     expect(set).toEqual([{ refuseAuth: true }, { refuseAuth: true, throttle: 0.5 }, { refuseAuth: true }, {}])
   })
 
-  it('of a vendor end although the calls that end them take differently long', async () => {
+  it('of a vendor end although one call overtakes another', async () => {
     const calls: { answer: () => void }[] = []
     let faultsNow = {}
     const { disturb } = createVendorFaults({
@@ -122,13 +122,13 @@ describe('the faults of a drill', () => {
     let calls = 0
     const vendorFaults = createVendorFaults({
       setFaults: async () => {
-        if (++calls > 1) throw new Error('the simulator of honor does not answer')
+        if (++calls > 1) throw new Error('no response')
       },
     })
     await makeFault(
       { kind: 'vendor-refuses', channel: 'honor', seconds: 0, at: 0 },
       { ...targets, vendorFaults },
     )
-    expect(steps).toEqual(['the simulator of honor does not answer'])
+    expect(steps).toEqual(['faults of honor: no response'])
   })
 })

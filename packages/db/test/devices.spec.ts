@@ -14,7 +14,7 @@ import {
 } from '../src/devices/devices.ts'
 import { createPushTokens } from '../src/devices/push-tokens.ts'
 import { findImbalances } from '../src/readings/index.ts'
-import type { Database } from '../src/store/database.ts'
+import { type Database, openDatabase } from '../src/store/database.ts'
 import { changeApplicationSettings } from '../src/tenants/application-settings.ts'
 import { createApplication } from '../src/tenants/applications.ts'
 import { countLoginAttempt, uncountLoginAttempt } from '../src/tenants/login-failures.ts'
@@ -50,24 +50,19 @@ describe('binding', () => {
     const [deviceId] = await addDevices('busy', 1)
     const taken = Object.assign(new Error('taken'), { code: '23505' })
     let times = 0
-    const pool = Object.assign(Object.create(db.pool), {
-      connect: async () => {
-        const client = await db.pool.connect()
-        const query = client.query.bind(client) as (text: string, ...rest: unknown[]) => unknown
-        client.query = ((text: string, ...rest: unknown[]) =>
-          /^INSERT INTO binding/.test(text) && times++ < 10
-            ? Promise.reject(taken)
-            : query(text, ...rest)) as never
-        return client
-      },
+    const own = openDatabase(db.url, { max: 1 })
+    own.pool.on('connect', (client) => {
+      const query = client.query.bind(client) as (text: string, ...rest: unknown[]) => unknown
+      client.query = ((text: string, ...rest: unknown[]) =>
+        /^INSERT INTO binding/.test(text) && times++ < 10
+          ? Promise.reject(taken)
+          : query(text, ...rest)) as never
     })
-    await bind(
-      { ...db, pool },
-      { appId: 'busy', deviceId: deviceId!, channel: 'fcm', token: 'wanted', environment: 'production' },
-    )
+    const wanted = { channel: 'fcm', token: 'wanted', environment: 'production' } as const
+    await bind(own, { ...wanted, appId: 'busy', deviceId: deviceId! }).finally(() => own.close())
     const { rows } = await db.pool.query(`SELECT token FROM binding WHERE app_id = 'busy'`)
     expect(rows).toEqual([{ token: 'wanted' }])
-    expect(times).toBeGreaterThan(10)
+    expect(times).toBe(11)
   })
 
   it('leaves one device per token and one token per device after concurrent binds', async () => {

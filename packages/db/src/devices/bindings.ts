@@ -30,7 +30,7 @@ export type NewBinding = {
 }
 
 const UNIQUE_VIOLATION = '23505'
-/** Devices that take a token from each other at the same time get it in turn. */
+/** How long a bind is repeated while other devices take the token. */
 const RACE_MS = 10_000
 
 /** The device was removed or erased since the caller found it, or has another push token. */

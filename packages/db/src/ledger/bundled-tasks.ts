@@ -72,7 +72,7 @@ const countersIn = (
   FROM (SELECT t.id AS task_id, c.* FROM task t ${memberSql('t', bundles)} CROSS JOIN LATERAL (${countersSql('t', counters)}) c
     WHERE ${tasks}) c GROUP BY 1, 2)`
 
-/** All tasks with their states, as a subquery for statements that read every day: drills and benchmarks. */
+/** All tasks with their states, as a subquery for statements that read every day: specs, drills and benchmarks. */
 export const taskStatesSql = statesIn('true', 'true')
 
 /** The counters of all tasks, also as a subquery. */
