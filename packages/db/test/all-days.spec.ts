@@ -117,6 +117,44 @@ describe('statements that may read every day', () => {
     expect(list).toEqual(newestFirst)
   })
 
+  it('leave out the coming week, which has no tasks unless a clock was wrong', async () => {
+    const clock = await addApplication(db)
+    const accept = (id: number) =>
+      db.pool.query(
+        `INSERT INTO task (id, app_id, state, audience, strategy, sequence, message, lane, ttl, finished_at)
+         VALUES ($2, $1, 'finished', '{}', 'combined', '{}', '{}', 'high', 100, now())`,
+        [clock, id],
+      )
+    const now = firstTaskIdAt(Date.now())
+    await accept(now)
+    let list: number[] = []
+    const listing = async (on: Database) => {
+      list = (await listTasks(on, { appId: clock }, { limit: 1 })).map(({ taskId }) => taskId)
+    }
+    const balancing = (on: Database) => findImbalances(on)
+    const daysOf = async (work: (on: Database) => Promise<unknown>) => {
+      const { 'later-tasks': _tasks, 'later-rows': _rows, ...others } = await locksTaken(db, work)
+      return Object.values(others).reduce((most, { days }) => Math.max(most, days), 0)
+    }
+    // Yesterday, today and tomorrow; more days than these have tasks.
+    expect(await daysOf(listing)).toBe(3)
+    expect(list).toEqual([now])
+    const balanced = await daysOf(balancing)
+
+    const later = firstTaskIdAt(Date.now() + 3 * DAY)
+    await accept(later)
+    await db.pool.query(
+      `INSERT INTO counter (task_id, channel, target, ranged, sent) VALUES ($1, 'fcm', 2, 2, 1)`,
+      [later],
+    )
+    expect(await daysOf(listing)).toBe(9)
+    expect(list).toEqual([later])
+    expect((await findImbalances(db)).map(({ taskId }) => taskId)).toEqual([later])
+    expect(await daysOf(balancing)).toBeGreaterThanOrEqual(balanced)
+    await db.pool.query('DELETE FROM counter WHERE task_id = $1', [later])
+    await db.pool.query('DELETE FROM task WHERE id = $1', [later])
+  })
+
   it('read the messages of a device, and know the oldest task', async () => {
     const devices = [{ deviceId: device, guid: 'g', userId: null, alias: 'carol', since: 0 }]
     const reading = async (on: Database) => {

@@ -5,8 +5,11 @@ import type { Database } from '../src/store/index.ts'
 type Statement = { name?: string; text: string; values: unknown[] }
 type Query = (statement: unknown, values?: unknown[]) => Promise<{ rows: unknown[] }>
 
-/** Postgres empties a session's catalog caches when other databases of the server change many tables; reading them again costs blocks too. */
-const READINGS = 3
+/**
+ * Postgres empties a session's catalog caches when other databases of the server change many tables; reading them again costs blocks too. So a
+ * statement is read until two readings are equal, but at most this often.
+ */
+const MAX_READINGS = 3
 
 type Plan = { 'Node Type': string; 'Shared Hit Blocks': number; 'Shared Read Blocks': number; Plans?: Plan[] }
 const blocksOf = (plan: Plan) => plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
@@ -21,44 +24,49 @@ const explainSql = 'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)'
 type Simple = number | boolean | string | readonly string[]
 const literal = (value: Simple) =>
   typeof value === 'object' ? `'{${value}}'` : typeof value === 'string' ? `'${value}'` : value
-
-async function explainPrepared(query: Query, text: string, values: readonly Simple[]) {
-  await query(`PREPARE explained AS ${text}`)
-  const result = await query(
-    `${explainSql} EXECUTE explained${values.length > 0 ? ` (${values.map(literal)})` : ''}`,
-  )
-  await query('DEALLOCATE explained')
-  return result
-}
+const argumentsOf = (values: readonly Simple[]) => (values.length > 0 ? ` (${values.map(literal)})` : '')
 
 /**
  * Runs `work` and returns how many blocks (8 kB) Postgres read or found in memory for each of its statements: a measure of what they
- * cost that does not depend on the machine. Each statement first runs several times under EXPLAIN, undone afterwards; the least counts. With
+ * cost that does not depend on the machine. Each statement first runs under EXPLAIN, several times, undone afterwards; the least counts. With
  * `prepared` it has the plan of a prepared statement, which does not depend on the values; they are numbers, booleans, words or lists of words then.
+ * A statement that reads no more than `enough`, by its name, is read once.
  */
 export async function blocksRead(
   db: Database,
   work: (db: Database) => Promise<unknown>,
-  { prepared = false } = {},
+  { prepared = false, enough = {} }: { prepared?: boolean; enough?: Record<string, number> } = {},
 ): Promise<Record<string, number>> {
   const blocks: Record<string, number> = {}
   async function explain(query: Query, { name, text, values }: Statement, begin: string, undo: string) {
-    const readings: number[] = []
-    for (let reading = 0; reading < READINGS; reading++) {
-      await query(begin)
-      try {
-        const { rows } = prepared
-          ? await explainPrepared(query, text, values as Simple[])
-          : await query(`${explainSql} ${text}`, values)
-        const { Plan: plan } = (rows[0] as { 'QUERY PLAN': [{ Plan: Plan }] })['QUERY PLAN'][0]
-        // Steps that write and that no other step reads are run at the end, and are not part of the root.
-        readings.push(Math.max(blocksOf(plan), blocksOfScans(plan)))
-      } finally {
-        await query(undo)
-      }
-    }
     const key = (name ?? /\b(\w+)\b/.exec(text)![1]!).split('@')[0]!
-    blocks[key] = (blocks[key] ?? 0) + Math.min(...readings)
+    const before = blocks[key] ?? 0
+    const read = () =>
+      prepared
+        ? query(`${explainSql} EXECUTE explained${argumentsOf(values as Simple[])}`)
+        : query(`${explainSql} ${text}`, values)
+    let least = Number.POSITIVE_INFINITY
+    let known = false
+    try {
+      for (let reading = 0, isEnough = false; reading < MAX_READINGS && !isEnough; reading++) {
+        await query(begin)
+        try {
+          if (prepared && !known) await query(`PREPARE explained AS ${text}`)
+          known = prepared
+          const { rows } = await read()
+          const { Plan: plan } = (rows[0] as { 'QUERY PLAN': [{ Plan: Plan }] })['QUERY PLAN'][0]
+          // Steps that write and that no other step reads are run at the end, and are not part of the root.
+          const count = Math.max(blocksOf(plan), blocksOfScans(plan))
+          isEnough = count === least || before + count <= (enough[key] ?? -1)
+          least = Math.min(least, count)
+        } finally {
+          await query(undo)
+        }
+      }
+    } finally {
+      if (known) await query('DEALLOCATE explained')
+    }
+    blocks[key] = before + least
   }
   const onClient = (client: PoolClient, begin: string, undo: string) =>
     new Proxy(client, {

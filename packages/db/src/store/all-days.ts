@@ -1,14 +1,15 @@
 import type { Database } from './database.ts'
 import { type Days, dayOfId, daysFrom, daysWithin, WINDOW_DAYS } from './days.ts'
-import { firstTaskIdAt, IDS_PER_DAY, readExtent } from './partitions.ts'
+import { firstTaskIdAt, IDS_PER_DAY, type Partitioned, readExtent } from './partitions.ts'
 import { run } from './statement.ts'
 
 /** All days, the oldest first, some at a time. A task, its batches, counters, receipts and messages are of the same day. */
 export async function* dayWindows(db: Database): AsyncGenerator<Days> {
-  const today = dayOfId(firstTaskIdAt(Date.now()))
+  const end = await endOfIds(db, 'later-rows', ['task', 'counter', 'batch', 'bundle', 'inbox'])
+  const to = dayOfId(end ?? firstTaskIdAt(Date.now()))
   let from = dayOfId(await firstPossible(db))
-  for (; from + WINDOW_DAYS <= today; from += WINDOW_DAYS) yield daysWithin(from, from + WINDOW_DAYS)
-  yield daysFrom(from * IDS_PER_DAY)
+  for (; from + WINDOW_DAYS < to; from += WINDOW_DAYS) yield daysWithin(from, from + WINDOW_DAYS)
+  yield end === undefined ? daysFrom(from * IDS_PER_DAY) : daysWithin(from, to)
 }
 
 /**
@@ -20,6 +21,27 @@ export function* windowsBack(): Generator<number> {
   yield 8
   for (;;) yield 2 * WINDOW_DAYS
 }
+
+/**
+ * The end of the days in which these tables may have rows: after tomorrow, whose first tasks the clock of Postgres may already number. Undefined if
+ * there are later rows, because a clock was wrong. A statement without an end also opens the empty partitions of the coming week, which
+ * takes most of its time.
+ */
+async function endOfIds(
+  db: Database,
+  name: string,
+  tables: readonly Partitioned[],
+): Promise<number | undefined> {
+  const end = (dayOfId(firstTaskIdAt(Date.now())) + 2) * IDS_PER_DAY
+  const later = tables.map(
+    (table) => `EXISTS (SELECT FROM ${table} WHERE ${table === 'task' ? 'id' : 'task_id'} >= ${end})`,
+  )
+  const sql = `SELECT ${later.join(' OR ')}`
+  const [row] = await run<[boolean]>(db.pool, `${name}@${end}`, sql, [])
+  return row![0] ? undefined : end
+}
+
+export const endOfTasks = (db: Database) => endOfIds(db, 'later-tasks', ['task'])
 
 /** The id of the oldest task that was found last: older ones never come back. */
 const oldest = new WeakMap<Database['pool'], number>()

@@ -23,7 +23,7 @@ export const partitioned = [
   'bundle',
   'event',
 ] as const
-type Partitioned = (typeof partitioned)[number]
+export type Partitioned = (typeof partitioned)[number]
 /** Those that a database of an earlier release has without partitions. Their old rows are in one partition, `<name>_before`. */
 const onceWhole = ['task', 'counter', 'failure'] as const
 type OnceWhole = (typeof onceWhole)[number]

@@ -9,7 +9,7 @@ import {
   stateSql,
 } from '../ledger/bundled-tasks.ts'
 import { addChecksSql, INDEXED_SIZE } from '../ledger/counter-rows.ts'
-import { oldestTaskId, windowsBack } from '../store/all-days.ts'
+import { endOfTasks, oldestTaskId, windowsBack } from '../store/all-days.ts'
 import type { Database } from '../store/database.ts'
 import {
   byDays,
@@ -138,8 +138,12 @@ export async function searchTasks(
   const filter = { ...page, state }
   const rows: ListedRow[] = []
   let first = page.from === undefined ? undefined : firstTaskIdAt(page.from)
-  let upto = page.before
-  if (page.to !== undefined) upto = Math.min(upto ?? Number.MAX_SAFE_INTEGER, firstTaskIdAt(page.to))
+  const ends = [
+    page.before,
+    page.to === undefined ? undefined : firstTaskIdAt(page.to),
+    page.taskIds ? undefined : await endOfTasks(db),
+  ].filter((end) => end !== undefined)
+  let upto = ends.length > 0 ? Math.min(...ends) : undefined
   let next: number | undefined
   let left = compared.some((name) => page[name] !== undefined) ? MAX_COMPARED : undefined
   for (const days of page.taskIds ? [] : windowsBack()) {
