@@ -14,7 +14,7 @@ import {
   createUser,
   findApplication,
   findUserByName,
-  presetApplicationSettings,
+  presetRegister,
 } from '@herald/db/tenants'
 import { publicName, type VendorChannel, vendorChannels } from '@herald/domain'
 import { packageName } from '@herald/simulators'
@@ -39,7 +39,7 @@ export async function seedDemo(
   const application = await findOrCreateApplication(deps, credentials)
   const { appId } = application
   // The page /native/demo registers a device without a user.
-  await presetApplicationSettings(deps.db, appId, { register: true })
+  await presetRegister(deps.db, appId)
   const userId = await findOrCreateUser(deps, appId, credentials)
   for (const channel of simulation.channels) await prepareChannel(deps, appId, channel, credentials)
   await restoreDevices(deps, appId, demoDevices(userId, simulation.channels))

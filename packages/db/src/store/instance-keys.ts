@@ -1,5 +1,6 @@
 import type { Database } from './database.ts'
 import type { Sealer } from './seal.ts'
+import { run } from './statement.ts'
 
 /** Returns a key that all processes share. The first process that asks creates it. */
 export async function sharedKey(
@@ -10,14 +11,15 @@ export async function sharedKey(
 ): Promise<string> {
   const boundTo = `instance-key/${name}`
   const read = async () => {
-    const row = await db.prisma.instanceKey.findUnique({ where: { name } })
-    return row ? sealer.open(row.sealed, boundTo) : undefined
+    const sql = 'SELECT sealed FROM instance_key WHERE name = $1'
+    const [row] = await run<[Buffer]>(db.pool, 'instance-key', sql, [name])
+    return row && sealer.open(row[0], boundTo)
   }
   const known = await read()
   if (known !== undefined) return known
-  await db.prisma.instanceKey.createMany({
-    data: { name, sealed: sealer.seal(make(), boundTo) },
-    skipDuplicates: true,
-  })
+  await db.pool.query('INSERT INTO instance_key (name, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
+    name,
+    sealer.seal(make(), boundTo),
+  ])
   return (await read())!
 }

@@ -43,13 +43,12 @@ function settingsOf(row: Row): ApplicationSettings {
   return { ...row, defaultStrategy: row.defaultStrategy as Strategy | null }
 }
 
-/** Sets them unless an admin has changed any. */
-export async function presetApplicationSettings(
-  db: Database,
-  appId: string,
-  settings: Partial<ApplicationSettings>,
-): Promise<void> {
-  await db.prisma.applicationSetting.createMany({ data: { appId, ...settings }, skipDuplicates: true })
+/** Allows devices to register without a user, unless an admin has changed any setting. */
+export async function presetRegister(db: Database, appId: string): Promise<void> {
+  await db.pool.query(
+    'INSERT INTO application_setting (app_id, register) VALUES ($1, true) ON CONFLICT DO NOTHING',
+    [appId],
+  )
 }
 
 /** Settings that are absent stay as they are. */

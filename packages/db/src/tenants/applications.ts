@@ -4,7 +4,7 @@ import { addAudit, auditRow, type By } from '../ledger/audit-rows.ts'
 import type { Database } from '../store/database.ts'
 import { CommitInDoubt, codeOf, retrying } from '../store/errors.ts'
 import { DAY_MS } from '../store/partitions.ts'
-import { inPrismaTransaction, inTransaction } from '../store/statement.ts'
+import { fields, inPrismaTransaction, inTransaction, run } from '../store/statement.ts'
 
 export type Application = {
   appId: string
@@ -99,26 +99,40 @@ export async function listApplications(db: Database): Promise<Application[]> {
 }
 
 export async function findApplication(db: Database, appId: string): Promise<Application | undefined> {
-  const row = await db.prisma.application.findUnique({
-    where: { id: appId },
-    omit: secrets,
-    include: {
-      setting: { select: { defaultStrategy: true, defaultTtl: true, perDevicePerDay: true } },
-      webhooks: { select: { events: true, campaign: true } },
-    },
-  })
+  const [row] = await run(db.pool, 'application', applicationSql, [appId])
   if (!row) return undefined
-  const { id, setting, webhooks, ...rest } = row
+  const { webhooks, defaultStrategy, defaultTtl, perDevicePerDay, ...rest } = applicationFields.read(row)
   const wanted = webhooks.map(({ events, campaign }) => ({ events, campaign: campaign ?? undefined }))
   return {
-    appId: id,
     ...rest,
-    defaultStrategy: (setting?.defaultStrategy ?? undefined) as Strategy | undefined,
-    defaultTtl: setting?.defaultTtl ?? undefined,
-    perDevicePerDay: setting?.perDevicePerDay ?? undefined,
+    defaultStrategy: defaultStrategy ?? undefined,
+    defaultTtl: defaultTtl ?? undefined,
+    perDevicePerDay: perDevicePerDay ?? undefined,
     wantedEvents: readsEvents(rest) ? [...wanted, { events: ['task.finished', 'task.cancelled'] }] : wanted,
   }
 }
+
+// Not by Prisma, whose query compiler every program would have to load.
+const applicationFields = fields<
+  Required<Omit<Application, 'defaultStrategy' | 'defaultTtl' | 'perDevicePerDay' | 'wantedEvents'>> & {
+    defaultStrategy: Strategy | null
+    defaultTtl: number | null
+    perDevicePerDay: number | null
+    webhooks: { events: WantedEvents['events']; campaign: string | null }[]
+  }
+>({
+  appId: 'a.id',
+  name: 'a.name',
+  packageName: 'a.package_name',
+  tokenVersion: 'a.token_version',
+  createdAt: 'a.created_at',
+  eventsReadOn: `a.events_read_on::timestamp AT TIME ZONE 'UTC'`,
+  defaultStrategy: 's.default_strategy',
+  defaultTtl: 's.default_ttl',
+  perDevicePerDay: 's.per_device_per_day',
+  webhooks: `(SELECT coalesce(json_agg(json_build_object('events', w.events, 'campaign', w.campaign)), '[]') FROM webhook w WHERE w.app_id = a.id)`,
+})
+const applicationSql = `SELECT ${applicationFields.sql} FROM application a LEFT JOIN application_setting s ON s.app_id = a.id WHERE a.id = $1`
 
 /** How long the events of tasks are written after they were last read. */
 const READER_DAYS = 30

@@ -3,7 +3,7 @@ export {
   applicationSettings,
   changeApplicationSettings,
   defaultApplicationSettings,
-  presetApplicationSettings,
+  presetRegister,
 } from './application-settings.ts'
 export {
   type Application,
