@@ -8,13 +8,15 @@ import { root, runProgram } from './run-program.ts'
 // Programs that specs start inherit it.
 if (!process.env.TMPDIR) process.env.TMPDIR = memoryFolder() ?? tmpdir()
 
-// Arguments select specs (`npm test -- packages/db`); the checks of the whole tree are skipped then.
+// Arguments select specs (`npm test -- packages/db`); the checks of the whole tree are skipped then. They run next to the first specs, which
+// often wait.
 const selection = process.argv.slice(2)
-const checks = selection.length > 0 ? 0 : await runChecks(['check:types', 'check:lint', 'check:fences'])
+const checking = selection.length > 0 ? 0 : runChecks(['check:types', 'check:lint', 'check:fences'])
 const first = await runSpecs(selection)
+const checks = await checking
 // In CI nothing is repeated: a spec that fails next to others fails the run.
 const specs = first.failedFiles.length > 0 && !process.env.CI ? await repeatAlone(first) : first
-if (checks !== 0) console.error('type check, lint or fences failed; see the beginning of this output')
+if (checks !== 0) console.error('type check, lint or fences failed; see their output among the first specs')
 console.error(`${specs.passed} passed, ${specs.failed} failed`)
 process.exitCode = checks || specs.exitCode
 
