@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stopLeftBehind } from '@herald/embedded'
 import { type Demo, readDemo } from '@herald/settings'
-import { freePort, startApp, until, waitSeconds } from '@herald/testkit'
+import { freePort, startApp, waitSeconds } from '@herald/testkit'
 import { startBrowser } from '@herald/testkit/browser'
 import { fillDataDirectory } from '@herald/testkit/data-directory'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
@@ -45,9 +45,9 @@ export async function startTestConsole(settings: Record<string, string> = {}): P
     HERALD_DATA_DIR: dataDir,
     ...settings,
   })
-  const ready = `http://127.0.0.1:${port}/readyz`
   const browser = await startBrowser()
-  await until(async () => (await fetch(ready)).status === 200, { what: ready })
+  // Not by asking the port: the output says why it ended, if it did.
+  await herald.prints(/Herald is ready at/)
   const demo = readDemo(dataDir) as Required<Demo>
   const url = (path: string) => `${demo.base_url}/console${path}`
   return {

@@ -5,13 +5,28 @@ import { createServer } from 'node:net'
 const FIRST = 20_000
 const COUNT = 12_000
 
+/** Every port of the range in turn. */
+export function portsInTurn(): () => number {
+  let next = Math.floor(Math.random() * COUNT)
+  return () => FIRST + (next++ % COUNT)
+}
+
+const ownTurn = portsInTurn()
+
+/** Spec files run in several processes, which must not try the same port. */
+async function nextPort(): Promise<number> {
+  const run = process.env.TESTKIT_URL
+  if (!run) return ownTurn()
+  return Number(await (await fetch(`${run}/port`, { method: 'POST' })).text())
+}
+
 /**
  * Returns a port of 127.0.0.1 that is currently not in use. Nothing else on the machine is assigned it before the caller's
  * server listens, which may be seconds later.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = FIRST + Math.floor(Math.random() * COUNT)
+    const port = await nextPort()
     const server = createServer()
     const listening = once(server, 'listening').then(
       () => true,

@@ -139,4 +139,18 @@ describe('freePort', () => {
   it('returns different ports', async () => {
     expect(new Set(await Promise.all([freePort(), freePort(), freePort()])).size).toBe(3)
   })
+
+  it('returns different ports to two processes of a run', async () => {
+    const count = 200
+    const ports = `import { freePort } from '${join(import.meta.dirname, '../src/free-port.ts')}'
+      for (let i = 0; i < ${count}; i++) console.log(await freePort())`
+    const env = { TESTKIT_URL: process.env.TESTKIT_URL! }
+    const other = startProcess(process.execPath, ['--input-type=module', '--eval', ports], { env })
+    const own = new Set<number>()
+    for (let i = 0; i < count; i++) own.add(await freePort())
+    expect(await other.exited).toEqual({ code: 0, signal: null })
+    const others = other.output().trim().split('\n').map(Number)
+    expect(others.length).toBe(count)
+    expect(others.filter((port) => own.has(port))).toEqual([])
+  })
 })

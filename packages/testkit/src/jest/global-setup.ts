@@ -1,22 +1,26 @@
 import { createServer } from 'node:http'
 import { type PreparedData, prepareDataDirectory } from '../data-directory.ts'
 import { startTestServer, type TestServer } from '../database-server.ts'
+import { portsInTurn } from '../free-port.ts'
 import { listen } from '../servers.ts'
 
 /**
- * One Postgres and one prepared data directory for the whole run, made when the first spec file requests them. Spec files run in other
- * processes, so they request them over HTTP. Databases are made one at a time, because a template cannot be cloned concurrently.
+ * One Postgres, one prepared data directory and one sequence of ports for the whole run; the first two are made when a spec file requests them.
+ * Spec files run in other processes, so they request them over HTTP. Databases are made one at a time, because a template cannot be cloned
+ * concurrently.
  */
 export default async function setUp(): Promise<void> {
   let server: Promise<TestServer> | undefined
   let turn: Promise<unknown> = Promise.resolve()
   let prepared: Promise<PreparedData> | undefined
+  const nextPort = portsInTurn()
   const resources = createServer((request, response) => {
     const answer = (text: Promise<string>) =>
       text.then(
         (content) => response.end(content),
         (error) => response.writeHead(500).end(String(error)),
       )
+    if (request.url === '/port') return void response.end(String(nextPort()))
     if (request.url === '/data-directory') {
       prepared ??= prepareDataDirectory()
       return void answer(prepared.then(({ dir }) => dir))
