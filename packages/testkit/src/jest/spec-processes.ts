@@ -56,9 +56,9 @@ export default class SpecProcesses {
   }
 }
 
-/** For a file that measures the memory of its process or changes the settings of V8. */
+/** For a file that measures the memory or the timers of its process, or changes the settings of V8. */
 function needsOwnProcess(path: string): boolean {
-  return /memoryUsage|node:v8|getActiveResourcesInfo/.test(readFileSync(path, 'utf8'))
+  return /memoryUsage|node:v8|getActiveResourcesInfo|getTimerCount/.test(readFileSync(path, 'utf8'))
 }
 
 /** A file that failed may have left anything behind. */
