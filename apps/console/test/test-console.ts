@@ -46,7 +46,7 @@ export async function startTestConsole(settings: Record<string, string> = {}): P
     ...settings,
   })
   const browser = await startBrowser()
-  // Not by asking the port: the output says why it ended, if it did.
+  // The output also says why the program ended, if it did.
   await herald.prints(/Herald is ready at/)
   const demo = readDemo(dataDir) as Required<Demo>
   const url = (path: string) => `${demo.base_url}/console${path}`

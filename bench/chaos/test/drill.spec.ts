@@ -3,26 +3,26 @@ import { expect, it } from '@jest/globals'
 import { runDrill } from '../drill.ts'
 import { type FaultKind, faultKinds } from '../schedule.ts'
 
-/** A vendor that hangs blocks calls for the time limit, which is long in this drill. */
-const all = faultKinds.filter((kind) => kind !== 'vendor-hangs')
 /** Faults after which no process dies and nothing is in flight for longer than a lease. */
 const passing: FaultKind[] = ['cut-host', 'read-only', 'disk-full', 'vendor-refuses', 'flood']
-const deaths = all.filter((kind) => !passing.includes(kind))
+// A vendor that hangs blocks calls for the time limit, which is long in this drill.
+const deaths = faultKinds.filter((kind) => !passing.includes(kind) && kind !== 'vendor-hangs')
 
 describeWith('redis-server')('the chaos drill', () => {
-  // Seeds with a crash of Postgres, killed workers, APIs and gateways, cut responses, FLUSHALL and a clock jump, and one of them with all
-  // passing faults, but without throttling at APNs and FCM, which ask for a pause of a minute.
+  // Seeds with a crash of Postgres, killed workers, APIs and gateways, cut responses, FLUSHALL and a clock jump, but without
+  // throttling at APNs and FCM, which ask for a pause of a minute; and a seed with all passing faults.
   it.each([
-    { faults: 'deaths', queue: 'redis', seed: 220, only: deaths, seconds: 10, count: 5 },
-    { faults: 'deaths and passing faults', queue: 'postgres', seed: 2577, only: all, seconds: 16, count: 12 },
+    { faults: 'deaths', queue: 'redis', seed: 220, only: deaths },
+    { faults: 'deaths', queue: 'postgres', seed: 147, only: deaths },
+    { faults: 'passing faults', queue: 'postgres', seed: 5, only: passing },
   ] as const)(
     'loses nothing and balances all counters after $faults on the $queue queue',
-    async ({ queue, seed, only, seconds, count }) => {
+    async ({ queue, seed, only }) => {
       const report = await runDrill({
         queue,
         seed,
         only,
-        seconds,
+        seconds: 10,
         // Some of them may be erased before they are reached.
         minimum: { deliveries: 1500, erased: 3 },
         every: 1.2,
@@ -38,7 +38,7 @@ describeWith('redis-server')('the chaos drill', () => {
         unbalanced: [],
         broken: [],
       })
-      expect(report.faults.length).toBeGreaterThanOrEqual(count)
+      expect(report.faults.length).toBeGreaterThanOrEqual(5)
       expect(report.deliveries).toBeGreaterThan(1000)
       expect(report.erased).toBeGreaterThan(3)
       expect(report.samples).toBeGreaterThan(5)

@@ -81,8 +81,8 @@ function createData(
     `--username=${userName}`,
     '--auth=scram-sha-256',
     '--pwfile=../password',
-    // More would only slow down guesses at a password that people chose; ours has 24 random bytes. A client needs 5 ms of CPU for the usual
-    // number. Passwords of other roles get that one (server-options.ts).
+    // The usual number slows down guesses at a password that a person chose, and costs a client 5 ms of CPU time per connection. Ours has 24
+    // random bytes. Passwords of other roles get the usual number (server-options.ts).
     '--set=scram_iterations=1',
     '--encoding=UTF8',
     '--locale=C',

@@ -30,7 +30,7 @@ export function serverOptions(options: {
     checkpoint_timeout: '15min',
     // A look takes 15 ms, because of the partitions. Updated rows are cleaned up without it, on pages with room for them.
     autovacuum_naptime: '60s',
-    // The default, not that of initdb (cluster.ts).
+    // The usual number, instead of the one in the configuration file (cluster.ts).
     scram_iterations: '4096',
     timezone: 'UTC',
     log_timezone: 'UTC',

@@ -5,7 +5,15 @@ import { run } from './statement.ts'
 
 /** All days, the oldest first, some at a time. A task, its batches, counters, receipts and messages are of the same day. */
 export async function* dayWindows(db: Database): AsyncGenerator<Days> {
-  const end = await endOfIds(db, 'later-rows', ['task', 'counter', 'batch', 'bundle', 'inbox'])
+  const end = await endOfIds(db, 'later-rows', [
+    'task',
+    'counter',
+    'batch',
+    'bundle',
+    'inbox',
+    'receipt',
+    'failure',
+  ])
   const to = dayOfId(end ?? firstTaskIdAt(Date.now()))
   let from = dayOfId(await firstPossible(db))
   for (; from + WINDOW_DAYS < to; from += WINDOW_DAYS) yield daysWithin(from, from + WINDOW_DAYS)

@@ -138,12 +138,9 @@ export async function searchTasks(
   const filter = { ...page, state }
   const rows: ListedRow[] = []
   let first = page.from === undefined ? undefined : firstTaskIdAt(page.from)
-  const ends = [
-    page.before,
-    page.to === undefined ? undefined : firstTaskIdAt(page.to),
-    page.taskIds ? undefined : await endOfTasks(db),
-  ].filter((end) => end !== undefined)
-  let upto = ends.length > 0 ? Math.min(...ends) : undefined
+  let upto = page.before
+  if (page.to !== undefined) upto = Math.min(upto ?? Number.MAX_SAFE_INTEGER, firstTaskIdAt(page.to))
+  if (upto === undefined && !page.taskIds) upto = await endOfTasks(db)
   let next: number | undefined
   let left = compared.some((name) => page[name] !== undefined) ? MAX_COMPARED : undefined
   for (const days of page.taskIds ? [] : windowsBack()) {
