@@ -17,7 +17,8 @@ const web = ['http', 'https']
 const postgres = ['postgres', 'postgresql']
 const redis = ['redis', 'rediss', 'redis-sentinel', 'rediss-sentinel', 'redis-cluster', 'rediss-cluster']
 const withLibrary = cards.filter((card: Card) => card.referenceLibrary) as readonly Card[]
-const listed = (texts: readonly string[]) => new Intl.ListFormat('en').format(texts)
+/** Not Intl.ListFormat, which loads tables for 30 ms at the start of every program. */
+const listed = (texts: readonly string[]) => texts.join(' and ')
 
 /** All settings of all programs, in the order of the documentation. */
 export const settingsTable = {

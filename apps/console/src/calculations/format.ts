@@ -20,40 +20,48 @@ export type Format = {
   list(names: readonly string[]): string
 }
 
+const formats = new Map<string, Format>()
+
+/** The same object for each call: most components of a page use it. */
 export function formatIn(language: string): Format {
-  const number = new Intl.NumberFormat(language, { maximumFractionDigits: 1 })
-  const percent = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 })
-  const time = new Intl.DateTimeFormat(language, {
-    dateStyle: 'medium',
-    timeStyle: 'medium',
-    hourCycle: 'h23',
-  })
-  const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium', hourCycle: 'h23' })
-  const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' })
-  const dayOfMonth = new Intl.DateTimeFormat(language, { month: 'numeric', day: 'numeric' })
-  const hour = new Intl.DateTimeFormat(language, {
-    month: 'short',
-    day: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-  })
-  const hourOnly = new Intl.DateTimeFormat(language, { timeStyle: 'short', hourCycle: 'h23' })
+  const format = formats.get(language) ?? createFormat(language)
+  formats.set(language, format)
+  return format
+}
+
+function createFormat(language: string): Format {
+  const number = onDemand(() => new Intl.NumberFormat(language, { maximumFractionDigits: 1 }))
+  const percent = onDemand(
+    () => new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 }),
+  )
   // British English has no comma before `and`, as in the other texts.
-  const list = new Intl.ListFormat(language === 'en' ? 'en-GB' : language)
-  const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
-  const date = (seconds: number) => new Date(seconds * 1000)
+  const list = onDemand(() => new Intl.ListFormat(language === 'en' ? 'en-GB' : language))
+  const relative = onDemand(() => new Intl.RelativeTimeFormat(language, { numeric: 'auto' }))
+  const dates = (options: Intl.DateTimeFormatOptions) => {
+    const format = onDemand(() => new Intl.DateTimeFormat(language, options))
+    return (seconds: number) => format().format(new Date(seconds * 1000))
+  }
+  const time = dates({ dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' })
   return {
-    number: (value) => number.format(value),
-    percent: (share) => percent.format(share),
-    time: (seconds) => (seconds === null || seconds === undefined ? '' : time.format(date(seconds))),
-    clock: (seconds) => clock.format(date(seconds)),
-    relative: ({ value, unit }) => relative.format(value, unit),
-    day: (seconds) => day.format(date(seconds)),
-    date: (seconds) => dayOfMonth.format(date(seconds)),
-    hour: (seconds) => hour.format(date(seconds)),
-    hourOnly: (seconds) => hourOnly.format(date(seconds)),
-    list: (names) => list.format(names),
+    number: (value) => number().format(value),
+    percent: (share) => percent().format(share),
+    time: (seconds) => (seconds === null || seconds === undefined ? '' : time(seconds)),
+    clock: dates({ timeStyle: 'medium', hourCycle: 'h23' }),
+    relative: ({ value, unit }) => relative().format(value, unit),
+    day: dates({ dateStyle: 'medium' }),
+    date: dates({ month: 'numeric', day: 'numeric' }),
+    hour: dates({ month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }),
+    hourOnly: dates({ timeStyle: 'short', hourCycle: 'h23' }),
+    list: (names) => list().format(names),
+  }
+}
+
+/** Browsers take up to a millisecond to create a formatter. */
+function onDemand<Formatter>(create: () => Formatter): () => Formatter {
+  let formatter: Formatter | undefined
+  return () => {
+    formatter ??= create()
+    return formatter
   }
 }
 
