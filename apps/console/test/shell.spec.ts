@@ -290,6 +290,17 @@ describeInBrowser('the frame of the console in a browser', () => {
     await page.getByText('Saved.').waitFor()
     // The button was disabled by the call, and stays so until something changes.
     await untilFocusIn('section')
+    // Also if the answer comes before the next frame: until then the disabled button has the focus, and nothing changes afterwards.
+    await page.evaluate(() => {
+      const button = document.createElement('button')
+      document.querySelector('main section')!.append(button)
+      button.focus()
+      button.disabled = true
+    })
+    await until(() => page.evaluate(() => document.activeElement?.matches('section')), {
+      what: 'the focus on the section',
+    })
+    await page.evaluate(() => document.querySelector('main section > button')!.remove())
     const settings = () => herald.call<Record<string, unknown>>('/admin/app/settings')
     expect(await settings()).toMatchObject({
       default_strategy: 'ospush_only',

@@ -30,7 +30,7 @@ export function useKeptFocus(): void {
         last = undefined
     }
     const restore = () => {
-      if (!last || document.activeElement !== document.body || !document.hasFocus()) return
+      if (!last || !isLost() || !document.hasFocus()) return
       if (last.isConnected && !last.matches(':disabled')) {
         last.focus({ preventScroll: true })
         return
@@ -43,7 +43,7 @@ export function useKeptFocus(): void {
       place.focus({ preventScroll: true })
     }
     const observer = new MutationObserver(() => {
-      if (document.activeElement !== document.body) return
+      if (!isLost()) return
       clearTimeout(timer)
       timer = setTimeout(restore, SETTLE_MS)
     })
@@ -62,6 +62,12 @@ export function useKeptFocus(): void {
       document.removeEventListener('pointerdown', forget)
     }
   }, [])
+}
+
+/** A disabled element loses the focus to the body with the next frame. The answer of a fast call may come before that. */
+function isLost(): boolean {
+  const { activeElement } = document
+  return activeElement === document.body || activeElement?.matches(':disabled') === true
 }
 
 /** From the innermost: dialogs, panels and the page. */
