@@ -99,3 +99,12 @@ export async function blocksRead(
   await work({ ...db, pool })
   return blocks
 }
+
+/**
+ * Afterwards index-only scans read no tables. VACUUM notes that the rows of a block are visible to all only if their commit is in the WAL on disk,
+ * and without synchronous commits that happens a moment later.
+ */
+export async function vacuumAnalyze(db: Database, tables: string): Promise<void> {
+  await db.pool.query(`SELECT pg_logical_emit_message(false, 'flush', '', true)`)
+  await db.pool.query(`VACUUM ANALYZE ${tables}`)
+}

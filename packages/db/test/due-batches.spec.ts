@@ -11,7 +11,7 @@ import {
   readyCertificates,
   settleEnded,
 } from '../src/tasks/index.ts'
-import { blocksRead } from './blocks-read.ts'
+import { blocksRead, vacuumAnalyze } from './blocks-read.ts'
 import { addApplication, addCertificate, useDatabase } from './setup.ts'
 
 const db = useDatabase()
@@ -249,7 +249,7 @@ describe('work that waits', () => {
          FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM added) a`,
         [app, state, count],
       )
-    await db.pool.query('VACUUM ANALYZE batch, task')
+    await vacuumAnalyze(db, 'batch, task')
   }
   /** What an idle planner does four times per second, and what it does when something else is sent. */
   async function idle(on: Database) {

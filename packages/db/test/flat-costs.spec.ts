@@ -22,7 +22,7 @@ import {
   resumeTask,
   settleEnded,
 } from '../src/tasks/index.ts'
-import { blocksRead } from './blocks-read.ts'
+import { blocksRead, vacuumAnalyze } from './blocks-read.ts'
 import { addApplication, addCertificate, stopAutovacuum, useDatabase } from './setup.ts'
 
 const db = useDatabase()
@@ -55,7 +55,7 @@ async function addTask(
     `INSERT INTO counter (task_id, channel, target, ranged, spread, sent) VALUES ($1, 'fcm', $2, $2, $3, $4)`,
     [taskId, count * size, size - 1, state === 'settled' ? count * size : 0],
   )
-  await db.pool.query('VACUUM ANALYZE batch, counter, task')
+  await vacuumAnalyze(db, 'batch, counter, task')
   return taskId
 }
 
@@ -208,7 +208,7 @@ describe('100,000 batches that wait for a closed certificate', () => {
   it('and 20,000 in flight are read up to the window', async () => {
     await addTask(20_000, 'ready')
     await db.pool.query(`UPDATE batch SET state = 'released', released_at = now()`)
-    await db.pool.query('VACUUM ANALYZE batch')
+    await vacuumAnalyze(db, 'batch')
     const blocks = await blocksRead(db, (on) =>
       releaseReady(on, { certificateId }, { recipients: 20_000, batches: 400 }),
     )
@@ -241,7 +241,7 @@ describe('thousands of certificates with ready batches and of tasks with a speed
        INSERT INTO counter (task_id, channel, target, ranged) SELECT task_id, 'fcm', 1, 1 FROM batches`,
       values,
     )
-    await db.pool.query('VACUUM ANALYZE batch, counter, task')
+    await vacuumAnalyze(db, 'batch, counter, task')
   }
   /** Every id that a whole turn finds. */
   async function foundByTurn(

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { expireInbox } from '../src/ledger/index.ts'
 import { type Database, ensurePartitions } from '../src/store/index.ts'
 import { certificatesToWake, readyCertificates } from '../src/tasks/index.ts'
-import { blocksRead } from './blocks-read.ts'
+import { blocksRead, vacuumAnalyze } from './blocks-read.ts'
 import { addApplication, useDatabase } from './setup.ts'
 
 const DAY = 86_400_000
@@ -52,7 +52,7 @@ describe('a prepared search', () => {
          FROM generate_series(1, 400) n`,
         [app, lane],
       )
-      await db.pool.query('VACUUM ANALYZE batch')
+      await vacuumAnalyze(db, 'batch')
       const looks = async (on: Database) => [await readyCertificates(on, 0), await certificatesToWake(on, 0)]
       const blocks = await blocksRead(db, looks, { prepared: true })
       await db.pool.query(`INSERT INTO late_index VALUES ('batch_asleep', 'batch', '')`)
