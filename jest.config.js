@@ -7,7 +7,6 @@ export default {
   globalTeardown: '<rootDir>/packages/testkit/src/jest/global-teardown.ts',
   testSequencer: '<rootDir>/packages/testkit/src/jest/long-first.ts',
   transform: {},
-  testMatch: ['<rootDir>/{packages,apps,scripts,bench}/**/*.spec.ts'],
   // The built SDK has the same package name as its sources, which jest refuses.
   modulePathIgnorePatterns: [
     '<rootDir>/.herald',

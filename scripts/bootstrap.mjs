@@ -18,8 +18,8 @@ if (Number.parseInt(process.versions.node, 10) < 18) {
 }
 if (!Object.hasOwn(tasks, name)) fail(`There is no task "${name}". Tasks: ${taskNames.join(', ')}.`)
 
-// `prepare` builds the image and fails without the console; `start` and `test` work without it.
-const needsConsole = ['start', 'test', 'prepare'].includes(name)
+// `prepare` builds the image and fails without the console; the others work without it.
+const needsConsole = ['start', 'test', 'e2e', 'prepare'].includes(name)
 const isPrepared = () => isInstalled(root) && isGenerated(root) && (!needsConsole || isConsoleBuilt(root))
 
 if (!isPrepared()) {

@@ -5,7 +5,7 @@ export const tasks = {
   typecheck: ['scripts/check.ts', 'check:types'],
   lint: ['scripts/check.ts', 'check:lint', 'check:fences'],
   bench: ['bench/main.ts'],
-  hostile: ['scripts/hostile.ts'],
+  e2e: ['scripts/e2e.ts'],
   chaos: ['bench/chaos/main.ts'],
   herald: ['apps/cli/src/herald.ts'],
   simulators: ['packages/simulators/src/main.ts'],

@@ -77,7 +77,7 @@ describe('the documents mention only existing', () => {
     const path = /`((?:apps|packages|docs|deploy|bench|scripts|prisma)\/[\w./-]+)`/g
     // A spec may be mentioned without its extension.
     const exists = (name: string) =>
-      ['', '.spec.ts', '.ts'].some((extension) => existsSync(join(root, name + extension)))
+      ['', '.spec.ts', '.e2e.ts', '.ts'].some((extension) => existsSync(join(root, name + extension)))
     expect(unknown(path, ([, name]) => /acme/.test(name!) || created.test(name!) || exists(name!))).toEqual(
       [],
     )

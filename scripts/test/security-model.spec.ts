@@ -10,6 +10,8 @@ const rows = readFileSync(join(root, 'docs/security-model.md'), 'utf8')
   .filter((line) => line.startsWith('| ') && !/^\| (threat|---)/.test(line))
   .map((line) => line.split(' | '))
 
+const extensions = ['.spec.ts', '.e2e.ts']
+
 describe('the table of threats', () => {
   it('lists at least one spec per threat, and only existing specs', () => {
     expect(rows.length).toBeGreaterThan(20)
@@ -21,8 +23,10 @@ describe('the table of threats', () => {
       for (const name of names) {
         const path = name.includes('/') ? name : `${folder}/${name}`
         if (name.includes('/')) folder = name.slice(0, name.lastIndexOf('/'))
-        const found = [`${path}.spec.ts`, `${path}.ts`].some((file) => existsSync(join(root, file)))
-        const atApi = existsSync(join(root, `apps/api/test/${name}.spec.ts`))
+        const found = [...extensions, '.ts'].some((extension) => existsSync(join(root, path + extension)))
+        const atApi = extensions.some((extension) =>
+          existsSync(join(root, `apps/api/test/${name}${extension}`)),
+        )
         expect([threat, name, found || atApi]).toEqual([threat, name, true])
       }
     }
