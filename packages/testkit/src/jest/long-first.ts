@@ -2,8 +2,9 @@ import { statSync } from 'node:fs'
 
 type Test = { path: string }
 
-/** Specs that take minutes although they are small, because they wait for leases, servers and browsers. */
+/** These take minutes although the files are small, because they wait for leases, servers and browsers. */
 const long = [
+  'apps/api/test/hostile-flood',
   'bench/chaos/test/drill',
   'apps/planner/test/vendor-recovers',
   'packages/queue/test/outages',
@@ -14,7 +15,6 @@ const long = [
   'apps/console/test/figures',
   'apps/console/test/credentials',
   'apps/standalone/test/standalone.spec',
-  'apps/api/test/hostile-flood',
   'apps/cli/test/command-line',
   'apps/standalone/test/demo.spec',
   'apps/worker-native/test/strategies',
