@@ -192,6 +192,18 @@ describe('a rotated secret', () => {
       })
       expect(signedIn.status).toBe(200)
     }
+    // What the old secret opens ends with it.
+    const lifeOf = async (app_secret: string) => {
+      const { data } = await api.call('/token/admin', { appId, token: null, body: { app_secret } })
+      return data.expire - Date.now() / 1000
+    }
+    expect(await lifeOf(first)).toBeLessThanOrEqual(3600)
+    expect(await lifeOf(second)).toBeGreaterThan(86_400)
+    const { rows } = await api.context.db.pool.query(
+      `SELECT expires_at <= now() + interval '1 hour' AS short FROM console_session WHERE app_id = $1 ORDER BY expires_at`,
+      [appId],
+    )
+    expect(rows).toEqual([{ short: true }, { short: false }])
     const third = await rotate(appId, 3600)
     expect(await works(appId, first, second, third)).toEqual([40103, 200, 200])
     const fourth = await rotate(appId)

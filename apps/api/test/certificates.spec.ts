@@ -217,6 +217,19 @@ describe('a certificate', () => {
     const shown = async () =>
       (await api.client.certificates()).find((entry) => entry.provider === 6 && entry.environment === 1)!
 
+    it('refuses secrets as the list shows them, and warns of fields that the vendor does not use', async () => {
+      for (const [masked, name] of [
+        [{ app_secret: '****' }, 'app_secret'],
+        [{ extra: { client_app_secret: '****cret' } }, 'extra.client_app_secret'],
+      ] as const)
+        expect(await put({ ...record, ...masked })).toMatchObject({
+          code: 40002,
+          message: expect.stringMatching(new RegExp(`^${name} is masked`)),
+        })
+      const { data } = await put({ ...record, certificate: 'pasted' })
+      expect(data.warnings).toContain('certificate is not used by OPPO; leave it blank.')
+    })
+
     it('keeps the fields that are named, secrets included, and replaces the others', async () => {
       await put(record)
       const edited = { provider: 6, name: 'Renamed', app_key: 'new-key', extra: { channel_id: 'offers' } }

@@ -355,6 +355,14 @@ describe('a public page', () => {
 describe('a page that is only read', () => {
   const paths = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/']
 
+  it.each(['/healthz', '/readyz', '/metrics', '/docs'])(
+    '%s is found by its absolute address',
+    async (path) => {
+      const answer = await api.socket(`GET http://x${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
+      expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+    },
+  )
+
   it.each(paths)('%s refuses other methods', async (path) => {
     for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
       const answer = await fetch(`${api.url}${path}`, { method })

@@ -162,6 +162,7 @@ describe('identity settings', () => {
       { public_key: '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----' },
       'public_key cannot be read',
     ],
+    ['two keys', { public_key: pem(ed) + pem(ec) }, 'public_key must be one public key'],
     [
       'a private key',
       { public_key: ec.privateKey.export({ type: 'pkcs8', format: 'pem' }) },

@@ -163,6 +163,10 @@ describe('a task', () => {
     expect(await state()).toBe('scheduled')
     await api.client.cancelTask(task_id)
     expect(await state()).toBe('cancelling')
+    for (const verb of ['pause', 'resume'])
+      expect(await api.call(`/push/task/${verb}`, { body: { task_id } })).toMatchObject({ code: 40902 })
+    await api.client.cancelTask(task_id)
+    expect(await state()).toBe('cancelling')
     await api.context.db.pool.query(
       `UPDATE task SET state = 'cancelled', finished_at = now() WHERE id = $1`,
       [task_id],

@@ -636,7 +636,10 @@ describe('a push', () => {
     const watched = await json('task', 'watch', id)
     expect(watched).toMatchObject({ code: 1 })
     expect(watched.records.at(-1)).toMatchObject({ state: 'cancelled', target: 0 })
-    expect(await run('task', 'pause', id)).toMatchObject({ code: 1, stderr: `The task ${id} has ended.\n` })
+    expect(await run('task', 'pause', id)).toMatchObject({
+      code: 1,
+      stderr: `The task ${id} has ended or is being cancelled.\n`,
+    })
   })
 })
 

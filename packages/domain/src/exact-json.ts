@@ -18,17 +18,35 @@ export function parseVerbatim(text: string): unknown {
   )
 }
 
-const LONG_NUMBER = /\d{16}/
+/** Parts of numbers that a double may round to another integer, or to 0. */
+const LONG_NUMBER = /[\d.]{16}|\de-\d{3}/i
 const INTEGER = /^-?\d+$/
 
-/** Parses JSON so that integers beyond 2^53 become bigints. Throws what JSON.parse throws. */
+/** Parses JSON so that integers beyond 2^53 become bigints, and no fraction becomes an integer. Throws what JSON.parse throws. */
 export function parseExact(text: string): unknown {
   // A reviver makes parsing several times slower, and few texts need it.
   if (!LONG_NUMBER.test(text)) return JSON.parse(text)
   return json.parse(text, (_key, value, { source }) => {
-    if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
-    return source !== undefined && INTEGER.test(source) ? BigInt(source) : value
+    if (typeof value !== 'number' || source === undefined) return value
+    if (INTEGER.test(source)) return Number.isSafeInteger(value) ? value : BigInt(source)
+    return Number.isSafeInteger(value) && hasFraction(source) ? unrounded(value) : value
   })
+}
+
+/** Of a number of JSON with a point or an exponent. */
+function hasFraction(source: string): boolean {
+  const [mantissa = '', exponent = '0'] = (source[0] === '-' ? source.slice(1) : source).split(/e/i)
+  const [whole = '', fraction = ''] = mantissa.split('.')
+  const digits = whole + fraction
+  let end = digits.length
+  while (end > 0 && digits[end - 1] === '0') end--
+  return end > 0 && end > whole.length + Number(exponent)
+}
+
+/** A double next to that of a fraction that was rounded to an integer: a field for integers must refuse it. Beyond 2^51 there may be none. */
+function unrounded(value: number): number {
+  if (Math.abs(value) >= 2 ** 51) return Number.NaN
+  return value === 0 ? Number.MIN_VALUE : value * (1 + Number.EPSILON)
 }
 
 /** Writes JSON; a bigint becomes a number with all its digits. */

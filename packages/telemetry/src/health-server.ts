@@ -12,13 +12,17 @@ export type HealthDeps = {
 
 export type HealthServer = { port: number; close(): Promise<void> }
 
-/** Handles /healthz, /readyz and /metrics. Returns false for other paths. */
+/** The path of a request; its address may be absolute. */
+const PATH = /^(?:https?:\/\/[^/?#]*)?([^?#]*)/i
+
+/** Handles /healthz, /readyz and /metrics. Returns false for other paths and methods. */
 export async function handleHealth(
   deps: HealthDeps,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<boolean> {
-  switch (request.url?.split('?')[0]) {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return false
+  switch (PATH.exec(request.url ?? '')![1]) {
     case '/healthz':
       send(response, 200, { alive: true })
       return true

@@ -11,7 +11,10 @@ import {
 import { isSameSecret } from './passwords.ts'
 import type { Sessions } from './sessions.ts'
 
-export type ConsoleSession = { role: 'operator' } | { role: 'application'; application: Application }
+/** `until`: when the secret that opened it ends, in Unix seconds. */
+export type ConsoleSession =
+  | { role: 'operator' }
+  | { role: 'application'; application: Application; until?: number }
 
 /** Sessions of the console. They are cached for a second, so that a request costs no query. */
 export type ConsoleSessions = {
@@ -58,7 +61,9 @@ export function createConsoleSessions(deps: {
     async open(who) {
       const key = randomBytes(32).toString('base64url')
       const appId = who.role === 'application' ? who.application.appId : undefined
-      await openConsoleSession(db, key, { appId, stamp: stampOf(key, who) }, SESSION_SECONDS)
+      const until = (who.role === 'application' && who.until) || Number.POSITIVE_INFINITY
+      const seconds = Math.min(SESSION_SECONDS, Math.floor(until - Date.now() / 1000))
+      await openConsoleSession(db, key, { appId, stamp: stampOf(key, who) }, seconds)
       return key
     },
     async find(key) {

@@ -103,8 +103,8 @@ export async function limitFailures<T>(
   }
 }
 
-export function tokenRecord(tokens: Tokens, claims: Claims) {
-  const { token, storeToken, expire } = tokens.issue(claims)
+export function tokenRecord(tokens: Tokens, claims: Claims, until?: number) {
+  const { token, storeToken, expire } = tokens.issue(claims, undefined, until)
   return {
     access_key_secret: randomBytes(32).toString('hex'),
     encrypt_type: 0,

@@ -14,8 +14,8 @@ export type Claims = {
 export type Tokens = {
   /** PEM of the key that verifies the tokens. */
   publicKey: string
-  /** `expire` is in Unix seconds. */
-  issue(claims: Claims, now?: number): { token: string; storeToken: string; expire: number }
+  /** `expire` is in Unix seconds, and not after `until`. */
+  issue(claims: Claims, now?: number, until?: number): { token: string; storeToken: string; expire: number }
   /** Undefined when the token is invalid, expired, or not an access token. Does not check revocation. */
   verify(token: string): Claims | undefined
   /** Returns whether `verify` needs no signature check for this token. */
@@ -96,9 +96,9 @@ export function createTokens(options: { privateKey: string; days: number }): Tok
 
   return {
     publicKey: publicKey.export({ type: 'spki', format: 'pem' }) as string,
-    issue(claims, now = Date.now()) {
+    issue(claims, now = Date.now(), until = Number.POSITIVE_INFINITY) {
       const iat = Math.floor(now / 1000)
-      const expire = iat + options.days * DAY
+      const expire = Math.min(iat + options.days * DAY, until)
       return {
         token: sign(claims, ACCESS, iat, expire),
         storeToken: sign(claims, STORE, iat, expire),

@@ -1,5 +1,6 @@
 import type { NewCertificate } from '@herald/db/certificates'
 import { Failure } from '../codes.ts'
+import { isMask } from './mask.ts'
 
 const EXTRA = 'extra.'
 const columns = {
@@ -13,6 +14,20 @@ const columns = {
 export const keptField = /^(app_id|app_key|app_secret|certificate|extra\.[a-z][a-z0-9_]{0,63})$/
 
 type Credentials = Pick<NewCertificate, 'appId' | 'appKey' | 'appSecret' | 'certificate' | 'extra'>
+
+/** The list shows secrets masked; saved again, they would replace the real ones. */
+export function refuseMasks({ extra, ...given }: Credentials): void {
+  const masked =
+    Object.entries(columns).find(([, column]) => isMask(given[column]))?.[0] ??
+    Object.keys(extra)
+      .filter((key) => isMask(extra[key]))
+      .map((key) => EXTRA + key)[0]
+  if (masked !== undefined)
+    throw new Failure(
+      40002,
+      `${masked} is masked, as the list shows it. Leave it out and name it in keep, or give the secret itself.`,
+    )
+}
 
 /**
  * Takes the named fields from the stored record, so that a person can change one field without knowing the secrets of the others. A field

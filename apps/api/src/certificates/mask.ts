@@ -4,6 +4,9 @@ export function mask(secret: string): string {
   return secret.length < 16 || secret.includes('\n') ? '****' : `****${secret.slice(-4)}`
 }
 
+/** What `mask` returns. No vendor issues such a secret. */
+export const isMask = (text: unknown): boolean => typeof text === 'string' && /^\*{4}.{0,4}$/.test(text)
+
 const SECRET_NAME = /secret|token|user|password|key/i
 
 /** Masks the fields whose name indicates a secret. */

@@ -21,6 +21,7 @@ export function warningsOf(deps: ApiDeps, stored: StoredCertificate, { health, r
     ...healthWarnings(cardOf(stored.channel).title.en, health),
     ...expiryWarning(stored.expiresAt, now),
     ...('settings' in read ? (read.adapter.warnings?.(read.settings) ?? []) : []),
+    ...unusedWarning(stored),
     ...(callsBack(deps, stored) ? callbackWarning(deps.publicUrl, receiptUrlOf(deps, stored)) : []),
   ]
 }
@@ -36,6 +37,15 @@ function expiryWarning(expiresAt: number | undefined, now: number): string[] {
   if (expiresAt === undefined || expiresAt - now > WARN_MS) return []
   const day = dayOf(expiresAt)
   return [expiresAt <= now ? `The certificate expired on ${day}.` : `The certificate expires on ${day}.`]
+}
+
+/** A secret may have been pasted into the wrong field. */
+function unusedWarning({ channel, appId, appKey, appSecret, certificate }: StoredCertificate): string[] {
+  const { title, credentials } = cardOf(channel)
+  const used = new Set<string>(credentials.flatMap(({ fields }) => fields.map(({ to }) => to)))
+  return Object.entries({ app_id: appId, app_key: appKey, app_secret: appSecret, certificate })
+    .filter(([field, value]) => value !== '' && !used.has(field))
+    .map(([field]) => `${field} is not used by ${title.en}; leave it blank.`)
 }
 
 function callbackWarning(publicUrl: string | undefined, callbackUrl: string | undefined): string[] {

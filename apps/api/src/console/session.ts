@@ -108,7 +108,9 @@ async function recognise(
       : undefined
   const known = await checkApplicationSecret(deps.db, app_id, app_secret)
   const application = known && (await deps.sessions.application(app_id))
-  return application && { role: 'application', application: { ...application, ...known } }
+  if (!application) return undefined
+  const { tokenVersion, until } = known
+  return { role: 'application', application: { ...application, tokenVersion }, until }
 }
 
 function shown({ simulation }: ApiDeps, session: ConsoleSession): z.input<typeof who> {

@@ -12,7 +12,7 @@ import { z } from 'zod'
 import { byOf } from '../audit.ts'
 import { askCandidate } from '../certificates/ask-candidate.ts'
 import { checkAnswer } from '../certificates/check-answer.ts'
-import { keptField, withKeptFields } from '../certificates/kept-fields.ts'
+import { keptField, refuseMasks, withKeptFields } from '../certificates/kept-fields.ts'
 import {
   adapterOf,
   checkUpload,
@@ -135,6 +135,7 @@ export const putCertificate = route({
       certificate: input.certificate ?? '',
       extra: plain(input.extra ?? {}),
     }
+    refuseMasks(given)
     const keep = input.keep ?? []
     const target = { ...where, region: regionOfExtra(where.channel, given.extra) }
     const known = keep.length > 0 ? await certificateAt(deps.db, deps.sealer, target) : undefined

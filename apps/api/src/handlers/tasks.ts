@@ -247,7 +247,8 @@ function control(verb: 'cancel' | 'pause' | 'resume', summary: string, change: V
     async handler(context, { task_id }) {
       const answer = await change(context.deps.db, taskScopeOf(context), task_id, byOf(context))
       if (answer === 'unknown') throw await unknownTask(context, task_id)
-      if (answer === 'finished') throw new Failure(40902, `The task ${task_id} has ended.`)
+      if (answer === 'finished')
+        throw new Failure(40902, `The task ${task_id} has ended or is being cancelled.`)
       return { task_id }
     },
   })

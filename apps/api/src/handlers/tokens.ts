@@ -139,7 +139,7 @@ export const tokenForAdmin = route({
   answer: adminRecord,
   async handler(context, { app_secret }) {
     const { deps, appId } = context
-    const { tokenVersion: version } = await limitFailures(context, async () => {
+    const { tokenVersion: version, until } = await limitFailures(context, async () => {
       const known = await checkApplicationSecret(deps.db, appId, app_secret)
       if (known) return known
       await recordFailedSignIn(deps.db, { appId, by: byOf(context), action: 'token.admin_refused' })
@@ -147,7 +147,7 @@ export const tokenForAdmin = route({
     })
     const by = { actor: 'admin', address: context.address }
     await addAudit(deps.db.pool, { appId, by, action: 'token.admin' })
-    return tokenRecord(deps.sessions.tokens, { app: appId, role: 'admin', subject: appId, version })
+    return tokenRecord(deps.sessions.tokens, { app: appId, role: 'admin', subject: appId, version }, until)
   },
 })
 

@@ -62,8 +62,8 @@ function createExpressApp(deps: ApiDeps, options: AppOptions): Express {
   })
 
   for (const path of ['/healthz', '/readyz'])
-    app.get(path, async (request, response) => {
-      await handleHealth(deps, request, response)
+    app.get(path, async (request, response, next) => {
+      if (!(await handleHealth(deps, request, response))) next()
     })
   // Needs no token, and rendering takes milliseconds of CPU.
   const metrics = shareReads({ read: () => deps.registry.metrics(), maxAgeMs: METRICS_MS })

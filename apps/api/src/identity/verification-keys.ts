@@ -44,6 +44,8 @@ export function readPublicKey(pem: string): { pem: string; key: VerificationKey 
     throw new KeyProblem(
       'must be a public key in PEM (-----BEGIN PUBLIC KEY-----); shared secrets are not supported',
     )
+  if (pem.split('-----BEGIN ').length > 2)
+    throw new KeyProblem('must be one public key: for several, publish them at a jwks_url')
   let key: KeyObject
   try {
     key = createPublicKey(pem)

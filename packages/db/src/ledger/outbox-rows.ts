@@ -1,4 +1,8 @@
+import { eventNames } from '@herald/domain'
 import { inDays } from '../store/days.ts'
+
+/** Events of one statement are in the order of what they tell: a device has received what was sent. */
+const kindOrder = `array_position(ARRAY['${eventNames.join("','")}'], e.kind)`
 
 /** A row of the outbox has at most this many devices. */
 export const devicesPerRow = 1000
@@ -19,7 +23,7 @@ export function addEventsSql(source: string, condition = 'true'): string {
       FROM (${source}) s
     ) d GROUP BY task_id, channel, kind, code, part
   ) e ${tellingTask('e.task_id')}
-  WHERE ${condition} ORDER BY e.task_id, e.channel, e.kind, e.code, e.part`
+  WHERE ${condition} ORDER BY e.task_id, e.channel, ${kindOrder}, e.code, e.part`
 }
 
 /**
@@ -37,7 +41,7 @@ export function addEventListsSql(source: string, condition = 'true'): string {
   return `INSERT INTO outbox (app_id, kind, task_id, campaign, channel, code, text, devices)
   SELECT t.app_id, e.kind, e.task_id, t.campaign, e.channel, e.code, e.text, e.devices::bigint[]
   FROM (${source}) e ${tellingTask('e.task_id')}
-  WHERE ${condition} ORDER BY e.task_id, e.channel, e.kind, e.code`
+  WHERE ${condition} ORDER BY e.task_id, e.channel, ${kindOrder}, e.code`
 }
 
 /** Adds token.retired. `source` selects app_id, channel and device_id of the bindings that were deleted. Written for every application. */

@@ -330,7 +330,8 @@ async function changeTask(
          SELECT id, state, cancelling, paused FROM task WHERE id = $1 AND ${inDays('id')} AND ${inScopeSql('task', '$2', '$3')} FOR NO KEY UPDATE
        ), changed AS (
          UPDATE task SET ${set} FROM t
-         WHERE task.id = t.id AND ${inDays('task.id')} AND t.state IN ('accepted', 'planning', 'sending') RETURNING task.id
+         WHERE task.id = t.id AND ${inDays('task.id')} AND t.state IN ('accepted', 'planning', 'sending')
+           ${change === 'cancel-task' ? '' : 'AND NOT t.cancelling'} RETURNING task.id
        ), noted AS (
          ${addAuditSql(action, {
            appId: '$2',

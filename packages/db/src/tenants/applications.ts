@@ -160,16 +160,22 @@ export async function noteEventsRead(db: Database, { appId, eventsReadOn }: Appl
 
 /**
  * Accepts the secret, and the one before it while a rotation keeps that; undefined for others. The version is of the same row: that of a
- * cache may have ended with a rotation or revocation by another process.
+ * cache may have ended with a rotation or revocation by another process. `until`: when the old secret ends, in Unix seconds; what it opens must
+ * end then, too.
  */
 export async function checkApplicationSecret(
   db: Database,
   appId: string,
   secret: string,
-): Promise<Pick<Application, 'tokenVersion'> | undefined> {
-  const { rows } = await db.pool.query<{ current: Buffer; old: Buffer | null; tokenVersion: number }>(
+): Promise<{ tokenVersion: number; until?: number } | undefined> {
+  const { rows } = await db.pool.query<{
+    current: Buffer
+    old: Buffer | null
+    until: number | null
+    tokenVersion: number
+  }>(
     `SELECT secret_hash AS current, CASE WHEN old_secret_until > now() THEN old_secret_hash END AS old,
-       token_version AS "tokenVersion" FROM application WHERE id = $1`,
+       floor(extract(epoch FROM old_secret_until))::float8 AS until, token_version AS "tokenVersion" FROM application WHERE id = $1`,
     [appId],
   )
   const row = rows[0]
@@ -178,7 +184,8 @@ export async function checkApplicationSecret(
   // Both are compared, so that the time does not tell which one it was.
   const isCurrent = timingSafeEqual(row.current, given)
   const isOld = row.old !== null && timingSafeEqual(row.old, given)
-  return isCurrent || isOld ? { tokenVersion: row.tokenVersion } : undefined
+  if (isCurrent) return { tokenVersion: row.tokenVersion }
+  return isOld ? { tokenVersion: row.tokenVersion, until: row.until! } : undefined
 }
 
 /**
