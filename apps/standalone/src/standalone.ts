@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { sleep } from '@herald/async'
-import { MigrationError, poolSizes } from '@herald/db/store'
+import { MigrationError, poolSizes, SealBroken } from '@herald/db/store'
 import { PostgresProblem, type ProcessLock } from '@herald/embedded'
 import { createActivity, openContext } from '@herald/program'
 import { type PushQueues, QueueUnavailable, QueueUrlError } from '@herald/queue'
@@ -149,6 +149,7 @@ const explained = [
   PostgresProblem,
   SettingsError,
   MigrationError,
+  SealBroken,
   QueueUrlError,
   QueueUnavailable,
 ]

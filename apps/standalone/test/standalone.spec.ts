@@ -142,7 +142,7 @@ describe('the standalone', () => {
     await database.drop()
   })
 
-  it('uses DATABASE_URL', async () => {
+  it('uses DATABASE_URL, and refuses another master key than that of its secrets', async () => {
     const database = await testDatabase({ migrated: false })
     const herald = await ready(start({ DATABASE_URL: database.url }))
     await herald.stop('SIGINT')
@@ -152,6 +152,10 @@ describe('the standalone', () => {
     expect(await listApplications(db)).toEqual([])
     await db.close()
     expect(JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8'))).not.toHaveProperty('admin_token')
+    const otherKey = { DATABASE_URL: database.url, HERALD_MASTER_KEY: '1'.repeat(64) }
+    expect(await refusal(start(otherKey))).toBe(
+      'A stored secret cannot be decrypted: HERALD_MASTER_KEY is not the key it was written with.',
+    )
     await database.drop()
   })
 })

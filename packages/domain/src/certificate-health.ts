@@ -32,17 +32,17 @@ export function healthWarnings(vendor: string, health: ShownHealth): string[] {
     ...holds.map((hold) => holdWarning(vendor, hold)),
     ...(problem === null
       ? []
-      : [`The last check${at === null ? '' : `, at ${utc(at)},`} failed: ${stop(problem)}`]),
+      : [`The last check${at === null ? '' : `, at ${utc(at)},`} failed: ${asSentence(problem)}`]),
   ]
 }
 
 function breakerWarning(vendor: string, { since, retry_at, reason }: ShownBreaker): string {
-  return `${vendor} has not answered since ${utc(since)}: ${stop(reason)} One batch is tried at ${utc(retry_at)}; the others wait.`
+  return `${vendor} has not answered since ${utc(since)}: ${asSentence(reason)} One batch is tried at ${utc(retry_at)}; the others wait.`
 }
 
 function holdWarning(vendor: string, hold: ShownHold): string {
   const { since, until, active } = hold
-  const reason = stop(hold.reason)
+  const reason = asSentence(hold.reason)
   if (isLeftOut(hold)) {
     const part = partOf(hold)
     return active
@@ -70,7 +70,7 @@ function messagesOf(hold: ShownHold): string {
   return /\bmessages\b/.test(part) ? part : `messages of ${part}`
 }
 
-const stop = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`)
+export const asSentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`)
 
 /** To the minute. */
 export function utc(seconds: number): string {

@@ -1,5 +1,6 @@
 export { type AuditAction, auditActions } from './audit-actions.ts'
 export {
+  asSentence,
   type CertificateCondition,
   conditionOf,
   healthWarnings,

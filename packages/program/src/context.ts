@@ -1,5 +1,5 @@
 import { adapters } from '@herald/channels/all'
-import { createSealer, ensurePartitions, migrate, openDatabase } from '@herald/db/store'
+import { checkMasterKey, createSealer, ensurePartitions, migrate, openDatabase } from '@herald/db/store'
 import { createCertificateCache } from '@herald/plan'
 import { openQueues } from '@herald/queue'
 import { requireSetting, type Settings } from '@herald/settings'
@@ -36,6 +36,7 @@ export async function openContext(options: {
     onIdleError: (error) => log.warn({ err: error }, 'a Postgres connection was lost'),
   })
   try {
+    await checkMasterKey(db, sealer)
     await ensurePartitions(db)
     const queues = await openQueues({ url: settings.queueUrl ?? databaseUrl, log })
     const certificates = createCertificateCache({

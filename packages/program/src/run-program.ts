@@ -42,8 +42,12 @@ export async function runProgram(service: Service, options: ProgramOptions = {})
           },
           rounds: () => running?.rounds?.(),
         }).catch(
-          (error: Error) =>
-            die(`HERALD_METRICS_PORT ${settings.metricsPort} cannot be used: ${error.message}`) as never,
+          (error: NodeJS.ErrnoException) =>
+            die(
+              error.code === 'EADDRNOTAVAIL'
+                ? `HERALD_HOST ${settings.host} is not an address of this machine.`
+                : `HERALD_METRICS_PORT ${settings.metricsPort} cannot be used: ${error.message}`,
+            ) as never,
         )
 
   const fail = (error: Error): never => {

@@ -1,3 +1,4 @@
+import { createSealer, openDatabase, sharedKey } from '@herald/db/store'
 import { startProcess } from '@herald/testkit'
 import { type TestDatabase, testDatabase } from '@herald/testkit/database'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -38,6 +39,18 @@ describe('a program', () => {
     await spec.prints(/spec is running/)
     expect(await spec.stop('SIGTERM')).toEqual({ code: 1, signal: null })
     expect(spec.output()).toContain('spec did not drain within 30 s')
+  })
+
+  it('does not start with a master key that cannot decrypt the shared keys', async () => {
+    const db = openDatabase(database.url)
+    await sharedKey(db, createSealer(Buffer.alloc(32, 1)), 'push-token', () => 'key')
+    const spec = program(`start: () => ({ stop: async () => {} })`)
+    expect(await spec.exited).toEqual({ code: 1, signal: null })
+    expect(spec.output()).toContain(
+      'spec cannot start: A stored secret cannot be decrypted: HERALD_MASTER_KEY is not the key it was written with.',
+    )
+    await db.pool.query('DELETE FROM instance_key')
+    await db.close()
   })
 
   it('exits with 1 when a service cannot continue', async () => {

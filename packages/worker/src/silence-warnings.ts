@@ -6,7 +6,7 @@ export const WARNING_MS = 60_000
 /** Tasks of a minute that are told apart. A dead vendor with many small tasks must not fill the memory. */
 const MAX_KNOWN = 10_000
 
-/** Tells the log that a vendor does not answer, and which tasks wait for it: one line per minute. */
+/** Tells the log that a vendor did not answer, and which tasks had to wait: one line per minute. The vendor may have recovered within it. */
 export type SilenceWarnings = {
   note(certificateId: number, reason: Reason, taskIds: Iterable<number>): void
   /** Writes what was noted since the last line. */
@@ -40,7 +40,7 @@ export function createSilenceWarnings(
         taskCount: tasks.size + others,
         certificateCount: certificates.size,
       },
-      'the vendor does not answer; these tasks wait for it',
+      'the vendor did not answer; these tasks had to wait for it',
     )
     isMinute = true
     schedule(() => {

@@ -1,5 +1,5 @@
 import { type StoredCertificate, shownHealth } from '@herald/db/certificates'
-import { cardOf, healthWarnings, type Reason, type ShownHealth } from '@herald/domain'
+import { asSentence, cardOf, healthWarnings, type Reason, type ShownHealth } from '@herald/domain'
 import type { ReadCertificate } from '@herald/plan'
 import type { ApiDeps } from '../deps.ts'
 import { dayOf } from '../output/fields.ts'
@@ -17,7 +17,7 @@ type Found = {
 /** Sentences on what needs attention, the urgent ones first. */
 export function warningsOf(deps: ApiDeps, stored: StoredCertificate, { health, read, now }: Found): string[] {
   return [
-    ...('problem' in read ? [`Nothing is sent with it: ${read.problem.text}.`] : []),
+    ...('problem' in read ? [`Nothing is sent with it: ${asSentence(read.problem.text)}`] : []),
     ...healthWarnings(cardOf(stored.channel).title.en, health),
     ...expiryWarning(stored.expiresAt, now),
     ...('settings' in read ? (read.adapter.warnings?.(read.settings) ?? []) : []),

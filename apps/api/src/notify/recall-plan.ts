@@ -1,5 +1,5 @@
 import type { RecallableTask } from '@herald/db/tasks'
-import { type Channel, cardOf, type Message, publicName, withReplaceKeysOf } from '@herald/domain'
+import { asSentence, type Channel, cardOf, type Message, publicName, withReplaceKeysOf } from '@herald/domain'
 import { type ApplicationCertificates, payloadOf } from '@herald/plan'
 
 /** What a recall does on one channel. */
@@ -80,18 +80,16 @@ function problemOf(
   for (const id of certificateIds) {
     const certificate = certificates.byId(id)
     if ('problem' in certificate) {
-      problem ??= sentence(certificate.problem.text)
+      problem ??= asSentence(certificate.problem.text)
       continue
     }
     const task = { ...first, message }
     const payload = payloadOf(task, certificate, certificates.applicationName)
     if (!('unsupported' in payload)) return undefined
-    problem ??= sentence(payload.unsupported.text)
+    problem ??= asSentence(payload.unsupported.text)
   }
   return problem ?? 'Its certificate was removed.'
 }
-
-const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`)
 
 /** Why the task cannot be recalled; undefined if at least one channel can. */
 export function refusalOf(

@@ -9,7 +9,7 @@ export {
   isUnreachable,
   retrying,
 } from './errors.ts'
-export { sharedKey } from './instance-keys.ts'
+export { checkMasterKey, sharedKey } from './instance-keys.ts'
 export { type Lead, leadOf } from './lead.ts'
 export { MIN_POSTGRES, type MigrationState, migrate, migrationState } from './migrate.ts'
 export { MigrationError } from './migrations.ts'

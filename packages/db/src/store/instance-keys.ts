@@ -9,7 +9,7 @@ export async function sharedKey(
   name: string,
   make: () => string,
 ): Promise<string> {
-  const boundTo = `instance-key/${name}`
+  const boundTo = boundToName(name)
   const read = async () => {
     const sql = 'SELECT sealed FROM instance_key WHERE name = $1'
     const [row] = await run<[Buffer]>(db.pool, 'instance-key', sql, [name])
@@ -22,4 +22,17 @@ export async function sharedKey(
     sealer.seal(make(), boundTo),
   ])
   return (await read())!
+}
+
+const boundToName = (name: string) => `instance-key/${name}`
+
+/** Throws SealBroken if the shared keys were sealed with a master key that this process does not have: it could read no credentials either. */
+export async function checkMasterKey(db: Database, sealer: Sealer): Promise<void> {
+  const rows = await run<[name: string, sealed: Buffer]>(
+    db.pool,
+    'instance-keys',
+    'SELECT name, sealed FROM instance_key',
+    [],
+  )
+  for (const [name, sealed] of rows) sealer.open(sealed, boundToName(name))
 }
