@@ -35,6 +35,7 @@ const shared: NoteTexts = {
     '链接对{1}来说过长：点击后打开应用，放得下时链接在数据中交给应用。',
   '{1} can add only 1 to a badge.': '{1}的角标只能加 1。',
   'Nothing is sent with it: {1}.': '无法用它发送：{1}。',
+  '{1} is not used by {2}; leave it blank.': '{2}不使用 {1}，请留空。',
   'The certificate expired on {1}.': '已于 {1} 过期。',
   'The certificate expires on {1}.': '将于 {1} 到期。',
   'HERALD_PUBLIC_URL is not set, so no receipts are requested.': '未设置 HERALD_PUBLIC_URL，因此不请求回执。',
