@@ -268,7 +268,7 @@ describe('a database with partitions for many days', () => {
   })
 
   it('locks as many tables per statement as one with partitions for nine', async () => {
-    await until(noDayBegins, { what: 'the beginning of a day' })
+    await until(noDayBegins, { what: 'the end of the minute before a day' })
     await pipeline(db)
     const { firstLook: _, ...few } = await pipelineLocks()
     expect(Object.keys(few).length).toBeGreaterThan(30)
